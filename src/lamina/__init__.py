@@ -1,0 +1,3 @@
+"""A control plane for change on Kubernetes."""
+
+__version__ = "0.1.0"

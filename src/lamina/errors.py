@@ -1,0 +1,221 @@
+"""
+Everything lamina raises on purpose.
+
+    LaminaError
+    ├── ApiError                  the API server said no; carries a Status
+    │   ├── BadRequest            400  the request cannot be understood
+    │   ├── Unauthorized          401  we do not know who asks
+    │   ├── Forbidden             403  we know, and refuse
+    │   ├── NotFound              404
+    │   ├── MethodNotAllowed      405
+    │   ├── NotAcceptable         406  no such representation
+    │   ├── AlreadyExists         409
+    │   ├── Conflict              409  we acted on an old view; look again
+    │   ├── Gone                  410  that part of the log has been compacted
+    │   ├── TooLarge              413
+    │   ├── UnsupportedMediaType  415
+    │   ├── Invalid               422  carries the fields that were wrong
+    │   ├── TooManyRequests       429
+    │   ├── InternalError         500
+    │   ├── Unavailable           503
+    │   └── TimedOut              504
+    ├── SettingsError             the command line or a file asks for something meaningless
+    └── StoreError                the log cannot be read or written
+
+The client raises the classes the server raises: an error is born once, travels
+as a Status, and is the same class on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+
+class LaminaError(Exception):
+    """The root. `hint`, where there is one, says what to try next."""
+
+    hint: str | None = None
+
+
+class Cause(NamedTuple):
+    """One thing that was wrong with one field; `reason` is a word of Kubernetes' own list."""
+
+    reason: str
+    message: str
+    field: str
+
+    def as_json(self) -> dict[str, str]:
+        shown = {"reason": self.reason, "message": self.message, "field": self.field}
+        return {key: value for key, value in shown.items() if value}
+
+
+class ApiError(LaminaError):
+    """The API server said no."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        causes: Sequence[Cause] = (),
+        retry_after: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details) if details else {}
+        self.causes = tuple(causes)
+        self.retry_after = retry_after
+        self.metadata = dict(metadata) if metadata else {}
+
+    def status(self) -> dict[str, Any]:
+        """Return the Status object that says this on the wire."""
+        details = dict(self.details)
+        if self.causes:
+            details["causes"] = [cause.as_json() for cause in self.causes]
+        if self.retry_after is not None:
+            details["retryAfterSeconds"] = self.retry_after
+        shown: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if details:
+            shown["details"] = details
+        shown["code"] = self.code
+        return shown
+
+
+class BadRequest(ApiError):
+    code = 400
+    reason = "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code = 401
+    reason = "Unauthorized"
+
+
+class Forbidden(ApiError):
+    code = 403
+    reason = "Forbidden"
+
+
+class NotFound(ApiError):
+    code = 404
+    reason = "NotFound"
+
+
+class MethodNotAllowed(ApiError):
+    code = 405
+    reason = "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    code = 406
+    reason = "NotAcceptable"
+
+
+class AlreadyExists(ApiError):
+    code = 409
+    reason = "AlreadyExists"
+
+
+class Conflict(ApiError):
+    code = 409
+    reason = "Conflict"
+
+
+class Gone(ApiError):
+    code = 410
+    reason = "Expired"
+
+
+class TooLarge(ApiError):
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    code = 415
+    reason = "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    code = 422
+    reason = "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code = 429
+    reason = "TooManyRequests"
+
+
+class InternalError(ApiError):
+    code = 500
+    reason = "InternalError"
+
+
+class Unavailable(ApiError):
+    code = 503
+    reason = "ServiceUnavailable"
+
+
+class TimedOut(ApiError):
+    code = 504
+    reason = "Timeout"
+
+
+class SettingsError(LaminaError):
+    """The command line, the environment or a file asks for something meaningless."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class StoreError(LaminaError):
+    """The log cannot be read or written."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    error.reason: error
+    for error in (
+        BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, AlreadyExists, Conflict,
+        Gone, TooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, Unavailable, TimedOut,
+    )
+}  # fmt: skip
+_BY_REASON["Gone"] = Gone
+_BY_CODE: dict[int, type[ApiError]] = {error.code: error for error in reversed(list(_BY_REASON.values()))}
+_BY_CODE[409] = Conflict
+
+
+def from_status(status: Mapping[str, Any], code: int | None = None) -> ApiError:
+    """Return the error a Status stands for; decided by its reason, then by its code, as client-go does."""
+    code = status.get("code") or code or 500
+    error = _BY_REASON.get(status.get("reason") or "") or _BY_CODE.get(code, ApiError)
+    details = dict(status.get("details") or {})
+    causes = [
+        Cause(cause.get("reason", ""), cause.get("message", ""), cause.get("field", ""))
+        for cause in details.pop("causes", None) or ()
+    ]
+    raised = error(
+        status.get("message") or f"the server answered {code}",
+        details=details,
+        causes=causes,
+        retry_after=details.pop("retryAfterSeconds", None),
+        metadata=status.get("metadata"),
+    )
+    raised.details.pop("retryAfterSeconds", None)
+    return raised

@@ -1,0 +1,1 @@
+"""What an object becomes when somebody patches or applies to it, and which fields are whose afterwards."""

@@ -1,0 +1,64 @@
+"""What an object is, and how to point at one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NotRequired, TypeAlias, TypedDict
+
+Obj: TypeAlias = Mapping[str, Any]
+"""Any Kubernetes object. A dict when it runs; the type checker refuses to assign into it."""
+
+Made: TypeAlias = dict[str, Any]
+"""An object still being made, by the one function that owns it."""
+
+
+class GroupKind(NamedTuple):
+    """A kind without its version: a Deployment read as apps/v1 and owned as apps/v1beta1 is the same Deployment."""
+
+    group: str
+    kind: str
+
+
+class Ref(NamedTuple):
+    """
+    Where one object is: its API version and kind, its namespace (empty for cluster scope) and name.
+
+    `cluster` names one of the clusters a controller knows; empty means its own.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    cluster: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.lower()} {where}"
+
+
+class Condition(TypedDict):
+    type: str
+    status: str
+    reason: NotRequired[str]
+    message: NotRequired[str]
+    lastTransitionTime: NotRequired[str]
+    observedGeneration: NotRequired[int]
+
+
+class OwnerRef(TypedDict):
+    apiVersion: str
+    kind: str
+    name: str
+    uid: str
+    controller: NotRequired[bool]
+    blockOwnerDeletion: NotRequired[bool]
+
+
+class WatchEvent(TypedDict):
+    type: str
+    object: dict[str, Any]
