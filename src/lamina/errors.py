@@ -19,6 +19,9 @@ Everything lamina raises on purpose.
     │   ├── InternalError         500
     │   ├── Unavailable           503
     │   └── TimedOut              504
+    ├── Unreachable               nobody answered, or not in words we know; try later
+    ├── UnknownKind               the server does not serve that kind
+    ├── PlanFailed                some actions of a plan were refused; carries which, and why
     ├── SettingsError             the command line or a file asks for something meaningless
     └── StoreError                the log cannot be read or written
 
@@ -55,6 +58,8 @@ class ApiError(LaminaError):
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
+    shows_details = False
+    """Whether `details` is said even when there is nothing in it, as for paths that no kind answers."""
 
     def __init__(
         self,
@@ -87,7 +92,7 @@ class ApiError(LaminaError):
             "message": self.message,
             "reason": self.reason,
         }
-        if details:
+        if details or self.shows_details:
             shown["details"] = details
         shown["code"] = self.code
         return shown
@@ -171,6 +176,28 @@ class Unavailable(ApiError):
 class TimedOut(ApiError):
     code = 504
     reason = "Timeout"
+
+
+class Unreachable(LaminaError):
+    """Nobody answered, or not in words we know: the connection failed, broke off, or spoke something else."""
+
+
+class UnknownKind(LaminaError):
+    """The server does not serve that kind. This is no proof that its objects are gone."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
+        self.api_version = api_version
+        self.kind = kind
+        self.hint = "see what is served with `lamina kubectl api-resources`"
+
+
+class PlanFailed(LaminaError):
+    """Some actions of a plan were refused. `failures` holds each error; the other actions were done."""
+
+    def __init__(self, failures: Sequence[LaminaError]) -> None:
+        super().__init__("; ".join(str(failure) for failure in failures))
+        self.failures = tuple(failures)
 
 
 class SettingsError(LaminaError):

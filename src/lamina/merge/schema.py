@@ -23,11 +23,14 @@ class Schema:
     anything may stand. `values` is the schema of a map's values, `items` of a
     list's elements. `open` means unknown fields are kept. A node may be reached
     by many paths, and by itself: JSONSchemaProps is its own grandchild.
+
+    `memo` is for whoever walks objects by the schema often, to keep what it
+    has worked out about the node. Nothing here reads it.
     """
 
     __slots__ = (
-        "default", "embedded", "format", "int_or_string", "items", "list_keys", "list_type", "map_atomic", "name",
-        "nullable", "open", "patch_key", "patch_strategies", "properties", "required", "type", "values",
+        "default", "embedded", "format", "int_or_string", "items", "list_keys", "list_type", "map_atomic", "memo",
+        "name", "nullable", "open", "patch_key", "patch_strategies", "properties", "required", "type", "values",
     )  # fmt: skip
 
     type: str
@@ -47,6 +50,7 @@ class Schema:
     map_atomic: bool
     patch_strategies: frozenset[str]
     patch_key: str
+    memo: Any
 
     def __init__(self) -> None:
         self.type = self.format = self.name = ""
@@ -59,6 +63,7 @@ class Schema:
         self.list_keys = ()
         self.patch_strategies = frozenset()
         self.patch_key = ""
+        self.memo = None
 
     def child(self, field: str) -> Schema | None:
         """Return the schema of a field of an object, declared or by the map's values; None where it is unknown."""
@@ -79,6 +84,8 @@ class Schemas:
     def __init__(self, lookup: Callable[[str], Mapping[str, Any]]) -> None:
         self._lookup = lookup
         self._named: dict[str, Schema] = {}
+        self._unfilled: set[str] = set()
+        self._waiting: list[tuple[Schema, Schema, Mapping[str, Any]]] = []
 
     def named(self, name: str) -> Schema:
         """Return the schema of one definition; the same value each time."""
@@ -87,7 +94,13 @@ class Schemas:
             # Known before it is filled, so that a definition that mentions itself finds itself.
             known = self._named[name] = Schema()
             known.name = name
+            self._unfilled.add(name)
             self._fill(known, self._lookup(name))
+            self._unfilled.remove(name)
+            if not self._unfilled:
+                for node, target, document in self._waiting:
+                    _take_after(node, target, document)
+                self._waiting.clear()
         return known
 
     def compile(self, document: Mapping[str, Any]) -> Schema:
@@ -109,9 +122,10 @@ class Schemas:
         # What stands beside a reference belongs to this place only: the same
         # struct is merged by key in one list and replaced in another.
         node = Schema()
-        for slot in Schema.__slots__:
-            setattr(node, slot, getattr(target, slot))
-        _take_extensions(node, document)
+        if target.name in self._unfilled:
+            self._waiting.append((node, target, document))
+        else:
+            _take_after(node, target, document)
         return node
 
     def _fill(self, node: Schema, document: Mapping[str, Any]) -> None:
@@ -135,6 +149,13 @@ _BESIDE_REF = (
     "default", "nullable", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type",
     "x-kubernetes-patch-merge-key", "x-kubernetes-patch-strategy",
 )  # fmt: skip
+
+
+def _take_after(node: Schema, target: Schema, document: Mapping[str, Any]) -> None:
+    for slot in Schema.__slots__:
+        setattr(node, slot, getattr(target, slot))
+    node.memo = None
+    _take_extensions(node, document)
 
 
 def _take_extensions(node: Schema, document: Mapping[str, Any]) -> None:

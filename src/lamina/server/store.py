@@ -7,6 +7,12 @@ now is a reading of the log; a watch is the rest of it.
 A row's `value` is the object's JSON without kind and apiVersion (the version
 it is served in adds them), always starting `{"metadata":`. A deletion is a row
 too: its value is the object as it was, with the deletion's own version.
+
+A row is first accepted, then committed. Accepted is what the next writer
+builds on; committed is what everybody else sees. When a commit fails, every
+row accepted since the last good one is forgotten and its writers are told so.
+Versions only ever grow, and one that was given out is never given out again,
+so there may be gaps.
 """
 
 from __future__ import annotations
@@ -60,11 +66,39 @@ class Expect(Enum):
 
 
 class Listing(NamedTuple):
-    """A still picture: rows in order of namespace and name, at one version. `remaining` counts what a limit cut off."""
+    """
+    A still picture at one version; `remaining` counts what a limit cut off.
+
+    Rows are in the order of `namespace/name` as one string, as etcd sorts them:
+    namespace `a-b` comes before namespace `a`.
+    """
 
     rows: Sequence[Row]
     version: int
     remaining: int
+
+
+class Follower(Protocol):
+    """
+    The changes after a version as they are committed, in batches, for ever.
+
+    Raises Gone when the reader is further behind than what is kept; a reader
+    that has read everything never is. Ends when the store closes. Waiting may be
+    cancelled at any moment and taken up again: nothing is lost or given twice.
+    """
+
+    @property
+    def version(self) -> int:
+        """Return the version up to which every change was handed out: what a bookmark may say."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Event]]: ...
+
+    async def __anext__(self) -> Sequence[Event]: ...
+
+    async def next(self, timeout: float | None = None) -> Sequence[Event] | None:
+        """Return the next batch; an empty one if none came within the timeout, None once the store closed."""
+        ...
 
 
 class Store(Protocol):
@@ -91,7 +125,16 @@ class Store(Protocol):
         ...
 
     def newest(self, key: Key) -> Row | None:
-        """Return the newest accepted row of an object that exists: what the next writer builds on."""
+        """
+        Return the newest accepted row of an object that exists: what the next writer builds on.
+
+        It may not be committed yet. Whoever shows it to a client instead of
+        writing (a write that changes nothing) awaits `settled` first.
+        """
+        ...
+
+    async def settled(self, row: Row) -> None:
+        """Return once a row from `newest` is committed; raises StoreError when it turns out not to be."""
         ...
 
     def list(
@@ -106,13 +149,22 @@ class Store(Protocol):
         """
         Return the rows of a bucket, or of one namespace in it, that sort after (namespace, name) `after`.
 
-        With `at`, as they were at that version; raises Gone where that is compacted away.
+        With `at`, as they were at that version; raises Gone where that is
+        compacted away, and ValueError for a version that is yet to come.
         """
         ...
 
-    def count(self, bucket: str) -> int: ...
+    def count(self, bucket: str) -> int:
+        """Return how many objects a bucket holds."""
+        ...
 
-    def buckets(self) -> Sequence[str]: ...
+    def changed(self, bucket: str) -> int:
+        """Return a number that grows with every change in a bucket; it means nothing to another process."""
+        ...
+
+    def buckets(self) -> Sequence[str]:
+        """Return the buckets that hold objects, in order."""
+        ...
 
     async def append(
         self, key: Key, obj: Made, *, expect: Expect | int = Expect.ANY, deleted: bool = False
@@ -120,9 +172,16 @@ class Store(Protocol):
         """
         Write a version of an object, or with `deleted` its end, and return the row once it is durable.
 
-        Stamps metadata.resourceVersion into `obj`. Raises Conflict when `expect`
-        is a version that is not the newest, NotFound when it is a version and there is no
-        object, AlreadyExists when it is ABSENT and there is one (bare: the caller words them), TooLarge beyond the size of a row.
+        Stamps metadata.resourceVersion into `obj`. The row is accepted before
+        anything is awaited: nobody comes between a look at `newest` and an append
+        that follows without an await. A writer that is cancelled
+        while it waits has written all the same.
+
+        Raises, bare (the caller words them): Conflict when `expect` is a version
+        that is not the newest; NotFound when it is a version and there is no object, or
+        when there is nothing to delete; AlreadyExists when it is ABSENT and
+        there is one; TooLarge beyond the size of a row. Raises StoreError
+        when the disk refuses: the row is not in the log then.
         """
         ...
 
@@ -130,13 +189,12 @@ class Store(Protocol):
         """Return the changes after a version, oldest first; raises Gone where that part is compacted away."""
         ...
 
-    def follow(
-        self, version: int, bucket: str, namespace: str | None = None
-    ) -> AsyncIterator[Sequence[Event]]:
+    def follow(self, version: int, bucket: str, namespace: str | None = None) -> Follower:
         """
         Return the changes after a version as they are committed, in batches, for ever.
 
-        Raises Gone at once or later, when the reader is further behind than what is kept. Ends when the store closes.
+        Raises Gone at once where that part is compacted away. A version that is
+        yet to come is waited for.
         """
         ...
 
@@ -145,7 +203,7 @@ class Store(Protocol):
         ...
 
     def compact(self, before: int) -> None:
-        """Forget versions up to and including `before` that are no longer current."""
+        """Forget versions up to and including `before` that were no longer current at `before`."""
         ...
 
     async def backup(self, target: Path) -> None:

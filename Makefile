@@ -1,0 +1,74 @@
+# Everything is set up by the targets themselves: a fresh clone needs Python 3.11 or newer, make and git.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+# Two at a time, as many as the smallest machine has cores; each test has a server or a namespace of its own.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up down check test conformance e2e scenarios bench torture tables lock format clean
+
+help:
+	@echo "make up           run Lamina on its embedded server, in the background; make down stops it"
+	@echo "make test         formatting, linting, types, import contracts, tests"
+	@echo "make conformance  the same conformance and scenario tests on a real kube-apiserver"
+	@echo "make e2e          Kubernetes' own end-to-end suite on the embedded server"
+	@echo "make scenarios    which acceptance scenarios are covered, which are open and why"
+	@echo "make bench        the embedded server beside kube-apiserver, as ratios"
+	@echo "make torture      the long tests: kill -9 under load, again and again"
+
+setup: $(READY)
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: set PYTHON=python3.11")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check "$$(sed -n 's/^\(uv==[^ ]*\).*/\1/p' requirements.lock)"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $(READY)
+
+up: $(READY)
+	@$(BIN)/lamina up --detach
+
+down: $(READY)
+	@$(BIN)/lamina down
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture
+
+conformance: $(READY)
+	$(BIN)/python -m tests.bed conformance
+
+e2e: $(READY)
+	$(BIN)/python -m tests.bed e2e
+
+scenarios: $(READY)
+	$(BIN)/python -m tests.bed scenarios
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+torture: $(READY)
+	$(BIN)/pytest tests/torture
+
+# Regenerates the tables of the built-in kinds from public packages.
+tables: $(READY)
+	$(BIN)/python tools/tables.py
+
+# The lock names packages, versions and digests, and no index: every machine has its own.
+lock: $(READY)
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade --output-file requirements.lock
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

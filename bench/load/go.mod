@@ -1,0 +1,3 @@
+module lamina.test/bench/load
+
+go 1.25.0

@@ -1,0 +1,28 @@
+"""`lamina kubectl`: kubectl, pointed at the server that runs here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+from lamina.cli.running import choose
+from lamina.errors import SettingsError
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubectl(arguments: tuple[str, ...]) -> None:
+    """Run kubectl with the kubeconfig of the running server; everything after it is kubectl's own."""
+    program = shutil.which("kubectl")
+    if program is None:
+        raise SettingsError(
+            "there is no kubectl on the PATH", hint="install kubectl 1.32 or newer, then try again"
+        )
+    chosen = os.environ.get("LAMINA_DATA")
+    server = choose(Path(chosen) if chosen else None)
+    os.execve(program, [program, *arguments], {**os.environ, "KUBECONFIG": server.kubeconfig})

@@ -1,0 +1,95 @@
+"""
+Which servers of this user run now.
+
+A server leaves a record while it runs, named for its process: where it is,
+what it keeps where. A record whose process is gone is nobody's, and is removed
+by whoever finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lamina.errors import SettingsError
+from lamina.settings import home
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One server that runs."""
+
+    pid: int
+    url: str
+    kubeconfig: str
+    data: str
+    started: str
+
+    @property
+    def place(self) -> str:
+        return self.data or "nowhere: it keeps no state"
+
+
+def _folder() -> Path:
+    return home() / "run"
+
+
+def record(server: Running) -> Path:
+    """Leave the record of a server, and return where; the server removes it at its end."""
+    folder = _folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{server.pid}.json"
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(server)))
+    fresh.replace(file)
+    return file
+
+
+def servers() -> list[Running]:
+    """Return the servers that run, oldest first."""
+    found = []
+    for file in sorted(_folder().glob("*.json"), key=lambda one: one.stat().st_mtime):
+        try:
+            server = Running(**json.loads(file.read_text()))
+        except (ValueError, TypeError, OSError):
+            continue
+        if is_alive(server.pid):
+            found.append(server)
+        else:
+            file.unlink(missing_ok=True)
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process is there and is no corpse that its parent has yet to bury."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return True
+
+
+def choose(data: Path | None) -> Running:
+    """Return the server meant: the one that keeps its state there, or the only one."""
+    running = servers()
+    if data is not None:
+        wanted = str(data.expanduser().absolute())
+        matching = [one for one in running if one.data == wanted]
+        if not matching:
+            raise SettingsError(
+                f"no server keeps its state in {wanted}", hint="see what runs with `lamina status`"
+            )
+        return matching[0]
+    if not running:
+        raise SettingsError("no server is running", hint="start one with `lamina up`")
+    if len(running) > 1:
+        listed = ", ".join(one.data or f"pid {one.pid}" for one in running)
+        raise SettingsError(f"{len(running)} servers are running: {listed}", hint="say which with --data DIR")
+    return running[0]

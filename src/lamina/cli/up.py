@@ -1,0 +1,165 @@
+"""`lamina up`: run a control plane here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lamina import __version__
+from lamina.cli.running import Running, is_alive, record, servers
+from lamina.errors import SettingsError
+from lamina.settings import Settings, home, load
+
+if TYPE_CHECKING:
+    from lamina.app import App
+
+_PATIENCE = 30.0
+
+
+@click.command()
+@click.option("--data", metavar="DIR", help="Folder that keeps the server's state; found again next time.")
+@click.option("--ephemeral", is_flag=True, default=None, help="Keep no state.")
+@click.option(
+    "--host", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1, this machine only."
+)
+@click.option("--port", metavar="N", help="Port to listen on; 0 takes any free one. Default: 7443.")
+@click.option("--kubeconfig", metavar="FILE", help="Where to write the kubeconfig, once the server is ready.")
+@click.option("--history", metavar="TIME", help="How long old versions are kept (20s, 5m). Default: 5m.")
+@click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
+@click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")
+@click.option(
+    "--detach", is_flag=True, help="Go to the background once it is ready; stop it with `lamina down`."
+)
+def up(detach: bool, **flags: Any) -> None:
+    """
+    Run a control plane on the embedded API server.
+
+    Stays in the foreground until Ctrl-C or SIGTERM, unless --detach is given.
+    """
+    settings = load(flags)
+    if settings.ephemeral and settings.data is not None:
+        raise SettingsError(
+            "--ephemeral keeps no state, and --data says where to keep it", hint="give one of the two"
+        )
+    if detach:
+        _detach(flags, settings)
+    else:
+        _run(settings)
+
+
+def _run(settings: Settings) -> None:
+    import asyncio
+    import signal
+
+    import uvloop
+
+    from lamina.app import App
+    from lamina.logs import configure
+
+    configure(settings.log, settings.log_format)
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        async with App(settings) as app:
+            left = record(_running(app))
+            try:
+                click.echo(_greeting(app.url, app.data, app.kubeconfig, detached=False), err=True)
+                await stop.wait()
+                click.echo("stopping", err=True)
+            finally:
+                left.unlink(missing_ok=True)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+
+
+def _running(app: App) -> Running:
+    return Running(
+        pid=os.getpid(),
+        url=app.url,
+        kubeconfig=str(app.kubeconfig),
+        data=str(app.data or ""),
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def _command() -> str:
+    """Return how this program is called from here."""
+    if shutil.which("lamina"):
+        return "lamina"
+    program = Path(sys.executable).with_name("lamina")
+    return os.path.relpath(program) if program.is_relative_to(Path.cwd()) else str(program)
+
+
+def _greeting(url: str, data: Path | None, kubeconfig: Path, *, detached: bool) -> str:
+    lamina = _command()
+    stop = f"{lamina} down" if detached else f"Ctrl-C, or `{lamina} down` from elsewhere"
+    return (
+        f"lamina {__version__} is ready at {url}\n"
+        f"  kubectl   {lamina} kubectl get namespaces\n"
+        f"            or: export KUBECONFIG={kubeconfig}\n"
+        f"  state     {data or 'none is kept'}\n"
+        f"  stop      {stop}"
+    )
+
+
+def _detach(flags: dict[str, Any], settings: Settings) -> None:
+    """Start the same command in a session of its own, and wait until it has left its record."""
+    import time
+
+    wanted = "" if settings.ephemeral else str(settings.data or home() / "default")
+    for server in servers():
+        if wanted and server.data == wanted:
+            click.echo(
+                _greeting(server.url, Path(server.data), Path(server.kubeconfig), detached=True), err=True
+            )
+            return
+    log = (
+        (settings.data or home() / "default") / "lamina.log"
+        if not settings.ephemeral
+        else home() / "run" / "up.log"
+    )
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lamina", "up", *_arguments(flags)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        server = next((one for one in servers() if one.pid == process.pid), None)
+        if server is not None:
+            data = Path(server.data) if server.data else None
+            click.echo(_greeting(server.url, data, Path(server.kubeconfig), detached=True), err=True)
+            return
+        if process.poll() is not None or not is_alive(process.pid):
+            break
+        time.sleep(0.02)
+    tail = log.read_text(errors="replace").strip().splitlines()[-5:]
+    raise SettingsError(
+        "the server did not start: " + ("\n  ".join(tail) or "it said nothing"), hint=f"see {log}"
+    )
+
+
+def _arguments(flags: dict[str, Any]) -> list[str]:
+    arguments = []
+    for name, value in flags.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(option)
+        elif value is not None:
+            arguments += [option, str(value)]
+    return arguments

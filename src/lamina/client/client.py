@@ -1,0 +1,380 @@
+"""
+The Kubernetes API, spoken to whoever serves it.
+
+The client raises the classes the server raises: a Conflict born in a store
+arrives here as a Conflict. Objects are plain dicts, and always say their kind,
+whether or not the server bothered to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+import orjson
+
+from lamina.client import wire
+from lamina.client.discovery import discover, merged
+from lamina.client.transport import Query, Response, Transport
+from lamina.errors import TooManyRequests, UnknownKind, Unreachable, from_status
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Made, Obj, Ref, WatchEvent
+
+_JSON = "application/json"
+_PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_PAGE = 500
+_PATIENCE = 5
+
+What: TypeAlias = Kind | tuple[str, str]
+"""A kind, or its API version and name: `("apps/v1", "Deployment")`."""
+
+
+class PatchType(StrEnum):
+    """How a patch is to be read."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Listing(NamedTuple):
+    """Objects of one kind at one version. `token` asks for the next page, where there is one."""
+
+    items: tuple[Made, ...]
+    version: str
+    token: str = ""
+    remaining: int = 0
+
+
+class Client:
+    """
+    One identity at one server.
+
+    `manager` is the name under which the server records which fields this
+    client wrote, and what it calls itself.
+    """
+
+    def __init__(self, transport: Transport, *, manager: str = "lamina") -> None:
+        self._transport = transport
+        self._manager = manager
+        self._headers = {"accept": _JSON, "user-agent": manager}
+        self._kinds = Kinds()
+        self._discovering = asyncio.Lock()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    # ── which kinds there are ──
+
+    @property
+    def known(self) -> Kinds:
+        """Return what was found to be served when it was last asked for."""
+        return self._kinds
+
+    async def discover(self) -> Kinds:
+        """Ask the server what it serves, and remember it."""
+
+        async def fetch(path: str, accept: str) -> bytes:
+            return await self.request("GET", path, headers={"accept": accept})
+
+        self._kinds = merged(self._kinds, await discover(fetch))
+        return self._kinds
+
+    async def kind(self, api_version: str, kind: str) -> Kind:
+        """Return what is served under that name; asks the server again before it raises UnknownKind."""
+        found = self._kinds.find(api_version, kind)
+        if found is None:
+            asked = self._kinds
+            async with self._discovering:
+                # Of many who miss something at once, the first asks for all of them.
+                if self._kinds is asked:
+                    await self.discover()
+            found = self._kinds.find(api_version, kind)
+        if found is None:
+            raise UnknownKind(api_version, kind)
+        return found
+
+    # ── reading ──
+
+    async def get(self, ref: Ref, *, subresource: str = "", metadata_only: bool = False) -> Made:
+        """Return an object as it is now."""
+        kind = await self.kind(ref.api_version, ref.kind)
+        accept = {"accept": _PARTIAL} if metadata_only else None
+        found = await self._ask("GET", wire.path(kind, ref, subresource), headers=accept)
+        return wire.named(found, kind) if metadata_only else found
+
+    async def page(
+        self,
+        what: What,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = 0,
+        token: str = "",
+        metadata_only: bool = False,
+        version: str = "",
+    ) -> Listing:
+        """Return one page of a list; an empty namespace means all of them."""
+        kind = await self._resolved(what)
+        query = wire.selection(labels, fields)
+        query += [("limit", str(limit))] if limit else []
+        query += [("continue", token)] if token else []
+        query += [("resourceVersion", version)] if version else []
+        accept = {"accept": _PARTIAL_LIST} if metadata_only else None
+        read = await self._ask("GET", wire.collection(kind, namespace), query=query, headers=accept)
+        metadata = read.get("metadata") or {}
+        return Listing(
+            items=tuple(wire.named(item, kind) for item in read.get("items") or ()),
+            version=metadata.get("resourceVersion") or "",
+            token=metadata.get("continue") or "",
+            remaining=metadata.get("remainingItemCount") or 0,
+        )
+
+    async def list(
+        self,
+        what: What,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> Listing:
+        """Return all pages of a list, as of one version."""
+        page = await self.page(
+            what, namespace, labels=labels, fields=fields, limit=_PAGE, metadata_only=metadata_only
+        )
+        items = [*page.items]
+        while page.token:
+            page = await self.page(
+                what,
+                namespace,
+                labels=labels,
+                fields=fields,
+                limit=_PAGE,
+                token=page.token,
+                metadata_only=metadata_only,
+            )
+            items += page.items
+        return Listing(tuple(items), page.version)
+
+    async def watch(
+        self,
+        what: What,
+        namespace: str = "",
+        *,
+        version: str = "",
+        initial: bool = False,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+        seconds: int | None = None,
+    ) -> AsyncIterator[WatchEvent]:
+        """
+        Yield what happens after a version, bookmarks included, until the server ends the stream.
+
+        With `initial`, what exists comes first, as ADDED, up to a bookmark that
+        carries the annotation `k8s.io/initial-events-end`. An ERROR in the
+        stream is raised; taking up a broken stream again is the caller's business.
+        """
+        kind = await self._resolved(what)
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), *wire.selection(labels, fields)]
+        if initial:
+            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
+        query += [("resourceVersion", version)] if version else []
+        query += [("timeoutSeconds", str(seconds))] if seconds is not None else []
+        headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
+        path = wire.collection(kind, namespace)
+        response = await self._send("GET", path, query, headers, None, streams=True)
+        try:
+            async with aclosing(wire.lines(response.stream())) as lines:
+                async for line in lines:
+                    event = wire.event(line)
+                    if event["type"] == "ERROR":
+                        raise from_status(event["object"])
+                    wire.named(event["object"], kind)
+                    yield event
+        finally:
+            await response.close()
+
+    # ── writing ──
+
+    async def create(
+        self, obj: Obj, *, dry_run: bool = False, manager: str | None = None, validation: str = ""
+    ) -> Made:
+        """Make a new object, and return it as the server stored it."""
+        kind = await self.kind(obj.get("apiVersion") or "", obj.get("kind") or "")
+        query = self._written(manager, dry_run, validation)
+        return await self._ask("POST", wire.collection(kind, meta.namespace(obj)), query=query, body=obj)
+
+    async def update(
+        self,
+        obj: Obj,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        manager: str | None = None,
+        validation: str = "",
+    ) -> Made:
+        """Put an object in the place of the one with its name; Conflict if that has moved on."""
+        ref = meta.ref(obj)
+        kind = await self.kind(ref.api_version, ref.kind)
+        query = self._written(manager, dry_run, validation)
+        return await self._ask("PUT", wire.path(kind, ref, subresource), query=query, body=obj)
+
+    async def patch(
+        self,
+        ref: Ref,
+        patch: Obj | Sequence[Obj],
+        *,
+        how: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        dry_run: bool = False,
+        manager: str | None = None,
+        validation: str = "",
+    ) -> Made:
+        """Change an object by a patch."""
+        kind = await self.kind(ref.api_version, ref.kind)
+        return await self._ask(
+            "PATCH",
+            wire.path(kind, ref, subresource),
+            query=self._written(manager, dry_run, validation),
+            headers={"content-type": how.value},
+            body=patch,
+        )
+
+    async def apply(
+        self,
+        obj: Obj,
+        *,
+        manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+        dry_run: bool = False,
+        validation: str = "",
+    ) -> Made:
+        """State the fields somebody cares about; Conflict if another manager differs, unless forced."""
+        ref = meta.ref(obj)
+        kind = await self.kind(ref.api_version, ref.kind)
+        query = self._written(manager, dry_run, validation)
+        query += [("force", "true")] if force else []
+        return await self._ask(
+            "PATCH",
+            wire.path(kind, ref, subresource),
+            query=query,
+            headers={"content-type": "application/apply-patch+yaml"},
+            body=obj,
+        )
+
+    async def delete(
+        self,
+        ref: Ref,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "",
+        grace: int | None = None,
+        dry_run: bool = False,
+    ) -> Made:
+        """
+        Ask for the end of an object.
+
+        Returns the object if something still holds it, and a Status if it is
+        gone. Conflict if it is not the one with that uid and version.
+        """
+        kind = await self.kind(ref.api_version, ref.kind)
+        options = wire.delete_options(propagation, grace, dry_run)
+        conditions = {"uid": uid, "resourceVersion": version}
+        if uid or version:
+            options["preconditions"] = {field: value for field, value in conditions.items() if value}
+        return await self._ask("DELETE", wire.path(kind, ref), body=options)
+
+    async def delete_collection(
+        self,
+        what: What,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        propagation: str = "",
+        grace: int | None = None,
+        dry_run: bool = False,
+    ) -> Made:
+        """Ask for the end of every object that matches, and return what the server says about it."""
+        kind = await self._resolved(what)
+        return await self._ask(
+            "DELETE",
+            wire.collection(kind, namespace),
+            query=wire.selection(labels, fields),
+            body=wire.delete_options(propagation, grace, dry_run),
+        )
+
+    # ── anything else ──
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> bytes:
+        """Send any request, and return the body of its answer; raises what the server refuses."""
+        response = await self._send(method, path, query, {**self._headers, **(headers or {})}, body)
+        return await response.read()
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str] | None = None,
+        body: Obj | Sequence[Obj] | None = None,
+    ) -> Made:
+        sent = self._headers if headers is None else {**self._headers, **headers}
+        if body is not None and "content-type" not in sent:
+            sent = {**sent, "content-type": _JSON}
+        payload = orjson.dumps(body) if body is not None else None
+        response = await self._send(method, path, query, sent, payload)
+        read = orjson.loads(await response.read())
+        if not isinstance(read, dict):
+            raise Unreachable(f"{method} {path} was answered with something that is no object")
+        return read
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        streams: bool = False,
+    ) -> Response:
+        """Send a request; where the server says to come back later, come back then."""
+        for tries_left in reversed(range(_PATIENCE)):
+            response = await self._transport.request(
+                method, path, query=query, headers=headers, body=body, streams=streams
+            )
+            if response.status < 400:
+                return response
+            refused = await wire.refusal(response)
+            if not (isinstance(refused, TooManyRequests) and refused.retry_after is not None and tries_left):
+                raise refused
+            await asyncio.sleep(refused.retry_after)
+        raise AssertionError("the last try either answers or raises")
+
+    async def _resolved(self, what: What) -> Kind:
+        return what if isinstance(what, Kind) else await self.kind(*what)
+
+    def _written(self, manager: str | None, dry_run: bool, validation: str) -> wire.Pairs:
+        query = [("fieldManager", manager or self._manager)]
+        query += [("dryRun", "All")] if dry_run else []
+        query += [("fieldValidation", validation)] if validation else []
+        return query

@@ -1,0 +1,167 @@
+"""A transport over HTTP, to any Kubernetes API server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import tempfile
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from time import monotonic
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from lamina.client.kubeconfig import Access
+from lamina.client.transport import Query, Response
+from lamina.errors import SettingsError, Unreachable
+
+_TOKEN_AGE = 60.0
+_BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+
+class HttpTransport:
+    """
+    Carries requests to a server, over as many connections as are needed.
+
+    `timeout` bounds an ordinary request. A stream is bounded by `silence`: a
+    server sends bookmarks, so one that says nothing at all for longer is gone.
+    """
+
+    def __init__(self, access: Access, *, timeout: float = 60.0, silence: float = 900.0) -> None:
+        self._access = access
+        self._base = access.server.rstrip("/")
+        self._ordinary = aiohttp.ClientTimeout(total=timeout, sock_connect=10.0)
+        self._streaming = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=silence)
+        self._session: aiohttp.ClientSession | None = None
+        self._token, self._token_read = access.token, float("-inf")
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        streams: bool = False,
+    ) -> Response:
+        url = self._base + quote(path, safe="/:@!$&'()*+,;=~")
+        if query:
+            url = f"{url}?{urlencode(query)}"
+        try:
+            answer = await self._opened().request(
+                method,
+                URL(url, encoded=True),
+                headers={**headers, **self._credentials()},
+                data=body,
+                timeout=self._streaming if streams else self._ordinary,
+                allow_redirects=False,
+            )
+        except _BROKEN as error:
+            raise Unreachable(f"{method} {self._base}{path}: {_words(error)}") from error
+        return _Response(answer, f"{method} {self._base}{path}")
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        # Made on first use: a session belongs to the loop it is made in.
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=0,
+                ssl=_tls(self._access) if self._base.startswith("https:") else True,
+                keepalive_timeout=55.0,
+            )
+            # The default buffer of 64 KiB would pause a watch for every large object.
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=True,
+                read_bufsize=1 << 20,
+                skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
+            )
+        return self._session
+
+    def _credentials(self) -> dict[str, str]:
+        access = self._access
+        if access.token_file is not None and monotonic() - self._token_read > _TOKEN_AGE:
+            # Such tokens are renewed in their file long before they expire.
+            try:
+                self._token = access.token_file.read_text().strip()
+            except OSError as error:
+                raise Unreachable(
+                    f"{access.token_file}: the token cannot be read: {error.strerror}"
+                ) from error
+            self._token_read = monotonic()
+        if self._token:
+            return {"authorization": f"Bearer {self._token}"}
+        if access.username:
+            pair = b64encode(f"{access.username}:{access.password}".encode()).decode()
+            return {"authorization": f"Basic {pair}"}
+        return {}
+
+
+class _Response:
+    def __init__(self, answer: aiohttp.ClientResponse, asked: str) -> None:
+        self.status = answer.status
+        self._answer = answer
+        self._asked = asked
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {name.lower(): value for name, value in self._answer.headers.items()}
+
+    async def read(self) -> bytes:
+        try:
+            return await self._answer.read()
+        except _BROKEN as error:
+            raise Unreachable(f"{self._asked}: the answer broke off: {_words(error)}") from error
+        finally:
+            self._answer.release()
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        # Whatever has arrived, not line by line: a line of ours may be longer
+        # than the longest that aiohttp would read.
+        try:
+            async for piece in self._answer.content.iter_any():
+                yield piece
+        except _BROKEN as error:
+            raise Unreachable(f"{self._asked}: the stream broke off: {_words(error)}") from error
+
+    async def close(self) -> None:
+        self._answer.close()
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _tls(access: Access) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=access.authority.decode() if access.authority else None)
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the authority given for {access.server} cannot be read: {error}") from error
+    if access.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if access.certificate and access.key:
+        _load_identity(context, access)
+    return context
+
+
+def _load_identity(context: ssl.SSLContext, access: Access) -> None:
+    # The ssl module takes a certificate and its key from a file, and from nothing else.
+    handle, name = tempfile.mkstemp(prefix="lamina-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(access.certificate + b"\n" + access.key)
+        context.load_cert_chain(name)
+    except ssl.SSLError as error:
+        raise SettingsError(f"the client certificate for {access.server} cannot be used: {error}") from error
+    finally:
+        Path(name).unlink()

@@ -1,0 +1,248 @@
+"""
+Kubeconfigs: how to reach a server, and as whom.
+
+A wrong file is reported with its name and the field that is wrong, because the
+person who has to correct it has several of both.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lamina.errors import SettingsError
+
+IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """
+    Where a server is, how to know it, and who we are there.
+
+    Certificates and keys are PEM. A token that lives in a file is read from it
+    again and again, since somebody renews it.
+    """
+
+    server: str
+    authority: bytes = b""
+    insecure: bool = False
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+    token_file: Path | None = None
+    username: str = ""
+    password: str = ""
+    namespace: str = "default"
+
+
+def read_kubeconfig(files: Path | Sequence[Path], context: str = "") -> Access:
+    """
+    Return the access that a context of these files describes; the current one unless one is named.
+
+    As with kubectl, the first file that mentions something is right about it,
+    and files that do not exist are passed over as long as one does.
+    """
+    config = _Config([files] if isinstance(files, Path) else files)
+    chosen = config.section("contexts", context or config.current, "context")
+    cluster = config.section("clusters", chosen.text("cluster", required=True), "cluster")
+    user = config.section("users", chosen.text("user"), "user") if chosen.text("user") else None
+    return Access(
+        server=cluster.text("server", required=True),
+        authority=cluster.content("certificate-authority"),
+        insecure=cluster.flag("insecure-skip-tls-verify"),
+        namespace=chosen.text("namespace") or "default",
+        **(_identity(user) if user else {}),
+    )
+
+
+def _identity(user: _Section) -> dict[str, Any]:
+    for unsupported in ("exec", "auth-provider"):
+        if user.values.get(unsupported) is not None:
+            raise SettingsError(
+                f"{user.place(unsupported)}: credentials that a program must be run for are not supported",
+                "use a token or a client certificate",
+            )
+    token_file = user.text("tokenFile")
+    return {
+        "certificate": user.content("client-certificate"),
+        "key": user.content("client-key"),
+        "token": user.text("token"),
+        "token_file": user.file.parent / token_file if token_file and not user.text("token") else None,
+        "username": user.text("username"),
+        "password": user.text("password"),
+    }
+
+
+def in_cluster(host: str, port: str, folder: Path = IN_CLUSTER) -> Access:
+    """Return the access of a pod to its own cluster, given where its environment says the server is."""
+    if not host or not port:
+        raise SettingsError(
+            "this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set",
+            "name a kubeconfig",
+        )
+    token_file, authority = folder / "token", folder / "ca.crt"
+    for needed in (token_file, authority):
+        if not needed.is_file():
+            raise SettingsError(f"{needed}: a pod's service account has this file, and it is not there")
+    namespace = folder / "namespace"
+    return Access(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        authority=authority.read_bytes(),
+        token_file=token_file,
+        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+    )
+
+
+def write_kubeconfig(file: Path, access: Access, *, name: str = "lamina") -> None:
+    """
+    Write a kubeconfig with one context, for its owner's eyes only.
+
+    The file appears whole or not at all: waiting for it is waiting for a
+    kubeconfig that works.
+    """
+    user = {
+        "client-certificate-data": _encoded(access.certificate),
+        "client-key-data": _encoded(access.key),
+        "token": access.token,
+        "tokenFile": str(access.token_file) if access.token_file else "",
+        "username": access.username,
+        "password": access.password,
+    }
+    cluster = {
+        "server": access.server,
+        "certificate-authority-data": _encoded(access.authority),
+        "insecure-skip-tls-verify": access.insecure,
+    }
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": _said(cluster)}],
+        "users": [{"name": name, "user": _said(user)}],
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": name, "namespace": access.namespace}}
+        ],
+        "current-context": name,
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w") as out:
+            yaml.safe_dump(document, out, sort_keys=False)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in fields.items() if value}
+
+
+def _encoded(content: bytes) -> str:
+    return b64encode(content).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One named entry of a kubeconfig, which knows where it stands."""
+
+    file: Path
+    where: str
+    values: Mapping[str, Any]
+
+    def place(self, field: str) -> str:
+        return f"{self.file}: {self.where}.{field}"
+
+    def text(self, field: str, *, required: bool = False) -> str:
+        value = self.values.get(field)
+        if value is None or value == "":
+            if required:
+                raise SettingsError(f"{self.place(field)}: this field is missing")
+            return ""
+        if not isinstance(value, str):
+            raise SettingsError(f"{self.place(field)}: expected text, got {type(value).__name__}")
+        return value
+
+    def flag(self, field: str) -> bool:
+        value = self.values.get(field)
+        if value is not None and not isinstance(value, bool):
+            raise SettingsError(f"{self.place(field)}: expected true or false, got {value!r}")
+        return bool(value)
+
+    def content(self, field: str) -> bytes:
+        """Return what `FIELD-data` holds, or else the file that `FIELD` names, relative to the kubeconfig."""
+        data = self.text(f"{field}-data")
+        if data:
+            try:
+                return b64decode(data, validate=True)
+            except binascii.Error as error:
+                raise SettingsError(f"{self.place(field)}-data: this is no base64: {error}") from error
+        name = self.text(field)
+        if not name:
+            return b""
+        named = self.file.parent / name
+        try:
+            return named.read_bytes()
+        except OSError as error:
+            raise SettingsError(f"{self.place(field)}: {named} cannot be read: {error.strerror}") from error
+
+
+class _Config:
+    """Several kubeconfigs, read as one."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._documents = [(file, _load(file)) for file in files if file.exists()]
+        if not self._documents:
+            named = ", ".join(map(str, files)) or "none was named"
+            raise SettingsError(
+                f"there is no kubeconfig: {named}", "`lamina up` starts a server and writes one"
+            )
+
+    @property
+    def current(self) -> str:
+        for file, document in self._documents:
+            chosen = document.get("current-context")
+            if chosen:
+                if not isinstance(chosen, str):
+                    raise SettingsError(
+                        f"{file}: current-context: expected text, got {type(chosen).__name__}"
+                    )
+                return chosen
+        raise SettingsError(
+            f"{self._documents[0][0]}: current-context: no context is chosen, and none was named"
+        )
+
+    def section(self, field: str, name: str, inner: str) -> _Section:
+        for file, document in self._documents:
+            for index, entry in enumerate(document.get(field) or ()):
+                if isinstance(entry, Mapping) and entry.get("name") == name:
+                    values = entry.get(inner)
+                    where = f"{field}[{index}].{inner}"
+                    if not isinstance(values, Mapping):
+                        raise SettingsError(f"{file}: {where}: expected fields, got {type(values).__name__}")
+                    return _Section(file, where, values)
+        named = ", ".join(str(file) for file, _ in self._documents)
+        raise SettingsError(f'{named}: {field}: there is none called "{name}"')
+
+
+def _load(file: Path) -> Mapping[str, Any]:
+    try:
+        document = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise SettingsError(f"{file}: this kubeconfig cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: this kubeconfig is no YAML: {error}") from error
+    if not isinstance(document, Mapping):
+        raise SettingsError(f"{file}: this is no kubeconfig: expected fields, got {type(document).__name__}")
+    return document

@@ -1,0 +1,109 @@
+"""
+The one clock.
+
+Everything that waits for a moment, and everything that says what time it is,
+asks a clock it was given: the wall clock when it is in earnest, one wound by
+hand in tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Protocol, TypeAlias
+
+Cancel: TypeAlias = Callable[[], None]
+
+
+class Clock(Protocol):
+    """What time it is, and when it will be later."""
+
+    def now(self) -> datetime:
+        """Return the present, in UTC."""
+        ...
+
+    def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
+        """Call back at a moment, or soon if it has passed; what is returned calls it off."""
+        ...
+
+    async def sleep_until(self, when: datetime) -> None: ...
+
+    async def sleep(self, delay: timedelta) -> None: ...
+
+
+class WallClock:
+    """The time everybody else has too, or that time moved by an offset."""
+
+    def __init__(self, offset: timedelta = timedelta(0)) -> None:
+        self._offset = offset
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._offset
+
+    def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
+        delay = max(0.0, (when - self.now()).total_seconds())
+        return asyncio.get_running_loop().call_later(delay, callback).cancel
+
+    async def sleep_until(self, when: datetime) -> None:
+        await asyncio.sleep(max(0.0, (when - self.now()).total_seconds()))
+
+    async def sleep(self, delay: timedelta) -> None:
+        await asyncio.sleep(delay.total_seconds())
+
+
+class ManualClock:
+    """A clock that stands still until somebody winds it."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._now = start
+        self._order: list[tuple[datetime, int]] = []
+        self._alarms: dict[int, Callable[[], None]] = {}
+        self._numbers = count()
+
+    def now(self) -> datetime:
+        return self._now
+
+    def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
+        number = next(self._numbers)
+        self._alarms[number] = callback
+        heapq.heappush(self._order, (when, number))
+        if when <= self._now:
+            # Never from inside this call: whoever asks is not ready to be called.
+            asyncio.get_running_loop().call_soon(self._ring)
+        return lambda: self._call_off(number)
+
+    async def sleep_until(self, when: datetime) -> None:
+        passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        cancel = self.call_at(when, lambda: passed.set_result(None))
+        try:
+            await passed
+        finally:
+            cancel()
+
+    async def sleep(self, delay: timedelta) -> None:
+        await self.sleep_until(self._now + delay)
+
+    @property
+    def next_alarm(self) -> datetime | None:
+        """Return the next moment somebody waits for."""
+        while self._order and self._order[0][1] not in self._alarms:
+            heapq.heappop(self._order)
+        return self._order[0][0] if self._order else None
+
+    def wind(self, by: timedelta) -> None:
+        """Let time pass, ringing on the way whatever falls due, each at its own moment."""
+        until = self._now + by
+        while (alarm := self.next_alarm) is not None and alarm <= until:
+            self._now = max(self._now, alarm)
+            self._ring()
+        self._now = until
+
+    def _ring(self) -> None:
+        while (alarm := self.next_alarm) is not None and alarm <= self._now:
+            self._alarms.pop(heapq.heappop(self._order)[1])()
+
+    def _call_off(self, number: int) -> None:
+        self._alarms.pop(number, None)

@@ -1,0 +1,77 @@
+"""
+What to watch, how to see it, how to plan: a controller, as a value.
+
+It cannot run by itself. A worker gathers a view out of its world, puts its
+questions, has it plan, and carries the plan out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from lamina.core.plan import NOTHING, Plan
+from lamina.core.questions import Answers, Question
+from lamina.core.world import Change, Keep, World, whole
+from lamina.errors import LaminaError
+from lamina.objects.kinds import Kind
+from lamina.objects.types import GroupKind, Ref
+
+View = TypeVar("View")
+
+Selects: TypeAlias = Callable[[Kind], bool]
+Concerns: TypeAlias = Callable[[World, Change], Iterable[Ref]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """
+    Which kinds a controller follows, and whom a change to one of their objects concerns.
+
+    Every kind the server serves and `selects` wants is watched, from when it
+    appears until it disappears. `named` narrows the watch to objects of one
+    name. With `metadata_only` nothing but metadata is fetched.
+    """
+
+    selects: Selects
+    concerns: Concerns
+    keep: Keep = whole
+    metadata_only: bool = False
+    named: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller(Generic[View]):
+    """
+    One controller.
+
+    `gather` returns what the world has to say about one key, everything its
+    planner may look at, or None if there is nothing to decide. `questions`
+    returns what has still to be asked, given the answers so far; nothing once a
+    plan can be made. `complain` plans how to say on the object that something
+    went wrong. `at_once` is how many keys are worked on side by side.
+    """
+
+    name: str
+    watches: tuple[Watch, ...]
+    gather: Callable[[World, Ref], View | None]
+    plan: Callable[[View, Answers, datetime], Plan]
+    questions: Callable[[View, Answers], tuple[Question, ...]] = lambda view, answers: ()
+    complain: Callable[[World, Ref, LaminaError, datetime], Plan] = lambda world, ref, error, now: NOTHING
+    at_once: int = 4
+
+
+AnyController: TypeAlias = Controller[Any]
+
+
+def only(group: str, kind: str) -> Selects:
+    """Select one kind."""
+    wanted = GroupKind(group, kind)
+    return lambda served: served.group_kind == wanted
+
+
+def itself(world: World, change: Change) -> Iterable[Ref]:
+    """A change to an object concerns that object."""
+    return (change.ref,)

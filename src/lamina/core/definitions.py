@@ -1,0 +1,68 @@
+"""
+What a CustomResourceDefinition says about the kinds it brings.
+
+Enough to follow which kinds come and go; what their objects may hold is the
+server's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lamina.objects import conditions, meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Condition, GroupKind, Obj
+
+DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
+
+_VERBS = frozenset(("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
+
+
+def names_only(obj: Obj) -> Obj:
+    """Keep what a definition says about its kinds, and let its schemas go: they are most of it."""
+    spec = obj.get("spec") or {}
+    metadata = {
+        field: value
+        for field, value in meta.metadata(obj).items()
+        if field not in ("managedFields", "annotations", "labels")
+    }
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": metadata,
+        "spec": {
+            "group": spec.get("group"),
+            "scope": spec.get("scope"),
+            "names": spec.get("names"),
+            "versions": [
+                {"name": version.get("name"), "served": version.get("served")}
+                for version in spec.get("versions") or ()
+            ],
+        },
+        "status": {"conditions": (obj.get("status") or {}).get("conditions") or []},
+    }
+
+
+def conditions_of(definition: Obj) -> Sequence[Condition]:
+    return (definition.get("status") or {}).get("conditions") or ()
+
+
+def is_established(definition: Obj) -> bool:
+    return conditions.is_true(conditions_of(definition), "Established")
+
+
+def kinds_of(definition: Obj) -> tuple[Kind, ...]:
+    """Return the kinds a definition brings, one for each version it serves, in the order it lists them."""
+    spec = definition.get("spec") or {}
+    names = spec.get("names") or {}
+    return tuple(
+        Kind(
+            api_version=f"{spec.get('group')}/{version['name']}",
+            kind=names.get("kind") or "",
+            plural=names.get("plural") or "",
+            namespaced=spec.get("scope") == "Namespaced",
+            verbs=_VERBS,
+        )
+        for version in spec.get("versions") or ()
+        if version.get("served")
+    )

@@ -1,0 +1,187 @@
+"""
+What to do, as a value.
+
+A plan is made once and carried out by somebody else, or printed, or thrown
+away. It runs from the record to the deed: a later stage starts when the
+earlier one is on the server.
+
+An action on an object that exists names the uid and the resourceVersion it was
+decided on. The server refuses it if either has moved on, and a refused action
+leads to a new plan, never to the same action again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Made, Obj, Ref
+
+AT_ONCE = timedelta(0)
+"""Look again as soon as what was written can be seen."""
+
+
+class Propagation(StrEnum):
+    """What becomes of the dependents of an object that is deleted."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Make an object that is not there."""
+
+    obj: Obj
+
+    @property
+    def ref(self) -> Ref:
+        return meta.ref(self.obj)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Change the fields named in `patch` (a JSON merge patch: null removes), and no others."""
+
+    ref: Ref
+    uid: str
+    version: str
+    patch: Obj
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Put an object in the place of the one it was made from, for endpoints that take nothing less."""
+
+    obj: Obj
+    subresource: str = ""
+
+    @property
+    def ref(self) -> Ref:
+        return meta.ref(self.obj)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Ask for the end of one object. Without a version, whatever has become of it since counts as decided."""
+
+    ref: Ref
+    uid: str
+    version: str = ""
+    propagation: Propagation = Propagation.BACKGROUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteAll:
+    """Ask for the end of every object of a kind in a namespace, known or not; no namespace: the cluster."""
+
+    kind: Kind
+    namespace: str
+    propagation: Propagation = Propagation.BACKGROUND
+
+    @property
+    def ref(self) -> Ref:
+        return self.kind.ref(self.namespace, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emit:
+    """Tell whoever asks what happened. An event that is there already, or is refused, holds nothing up."""
+
+    event: Obj
+
+    @property
+    def ref(self) -> Ref:
+        return meta.ref(self.event)
+
+
+Action: TypeAlias = Create | Patch | Replace | Delete | DeleteAll | Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """
+    Actions that may be done side by side, all of them, whatever fails.
+
+    The next stage starts only if none failed, unless it is marked
+    `even_after_failure`: a status that is a report.
+    """
+
+    name: str
+    actions: tuple[Action, ...]
+    even_after_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """
+    What happens next, why, and when to look again if nothing changes before.
+
+    An empty plan says that everything is as it should be, or that somebody else has to move first.
+    """
+
+    stages: tuple[Stage, ...] = ()
+    look_again: timedelta | None = None
+    because: str = ""
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """Return everything the plan would do, in order."""
+        return tuple(action for stage in self.stages for action in stage.actions)
+
+
+NOTHING = Plan()
+
+
+def change(obj: Obj, patch: Obj, subresource: str = "") -> Patch:
+    """Return the patch of an object as it was seen."""
+    return Patch(
+        ref=meta.ref(obj),
+        uid=meta.uid(obj),
+        version=meta.resource_version(obj),
+        patch=patch,
+        subresource=subresource,
+    )
+
+
+def change_metadata(obj: Obj, **fields: Any) -> Patch:
+    """Return the patch that sets these fields of an object's metadata; an empty value removes the field."""
+    return change(obj, {"metadata": {field: value or None for field, value in fields.items()}})
+
+
+def remove_finalizer(obj: Obj, finalizer: str) -> Patch:
+    """Return the patch that lets an object go, as far as one finalizer is concerned."""
+    return change_metadata(obj, finalizers=[one for one in meta.finalizers(obj) if one != finalizer])
+
+
+def set_status(obj: Obj, status: Obj) -> Patch | None:
+    """Return the patch that gives an object this status, or nothing where it has it already."""
+    old: Obj = obj.get("status") or {}
+    if old == status:
+        return None
+    changed: Made = {field: value for field, value in status.items() if old.get(field) != value}
+    changed |= {field: None for field in old if field not in status}
+    return change(obj, {"status": changed}, subresource="status")
+
+
+def delete(obj: Obj, propagation: Propagation = Propagation.BACKGROUND) -> Delete:
+    """Return the deletion of an object as it was seen."""
+    return Delete(
+        ref=meta.ref(obj),
+        uid=meta.uid(obj),
+        version=meta.resource_version(obj),
+        propagation=propagation,
+    )
+
+
+def one_stage(name: str, actions: Sequence[Action], *, because: str, again: timedelta | None = None) -> Plan:
+    """Return a plan that is a single stage, or is empty if there is nothing to do in it."""
+    stages = (Stage(name, tuple(actions)),) if actions else ()
+    return Plan(stages=stages, look_again=again, because=because)

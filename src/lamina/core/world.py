@@ -1,0 +1,103 @@
+"""
+What can be seen, as a value.
+
+A world is a still picture of a cluster: the informers' memory between two
+events, a dict in a test, a few lists fetched by a command. It holds what its
+controller watches, trimmed to what somebody reads, and it may be a little old:
+whoever plans from it names the versions that were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Obj, Ref
+
+
+class World(Protocol):
+    """A still picture of a cluster."""
+
+    @property
+    def kinds(self) -> Kinds:
+        """Return everything the cluster serves, watched or not."""
+        ...
+
+    def get(self, ref: Ref) -> Obj | None:
+        """Return the object of that group, kind, namespace and name, whatever version it was asked for in."""
+        ...
+
+    def every(self, kind: GroupKind, namespace: str | None = None) -> Collection[Obj]:
+        """Return the objects of a kind, in one namespace or in all of them."""
+        ...
+
+    def count(self, kind: GroupKind) -> int:
+        """Return how many objects of a kind there are."""
+        ...
+
+    def in_namespace(self, namespace: str) -> Iterator[tuple[Kind, Collection[Obj]]]:
+        """Yield each kind that has objects in a namespace, and those objects."""
+        ...
+
+    def owned_by(self, uid: str) -> Collection[Obj]:
+        """Return the objects that name this uid among their owners."""
+        ...
+
+    def is_gone(self, uid: str) -> bool:
+        """
+        Say whether the end of this object was seen.
+
+        A yes is certain, since no uid is given twice; a no may mean that it was long ago.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that happened to one object: it appeared, became another, or went."""
+
+    kind: Kind
+    before: Obj | None
+    after: Obj | None
+
+    @property
+    def obj(self) -> Obj:
+        """Return the object as it is now, or as it last was."""
+        shown = self.after if self.after is not None else self.before
+        assert shown is not None, "a change is about an object"
+        return shown
+
+    @property
+    def ref(self) -> Ref:
+        return meta.ref(self.obj)
+
+
+Keep: TypeAlias = Callable[[Obj], Obj]
+"""What is remembered of an object: a pure function. Two watches that name the same one share a memory."""
+
+
+def whole(obj: Obj) -> Obj:
+    """Keep everything but the record of who wrote which field."""
+    metadata = meta.metadata(obj)
+    if "managedFields" not in metadata:
+        return obj
+    return {
+        **obj,
+        "metadata": {field: value for field, value in metadata.items() if field != "managedFields"},
+    }
+
+
+_CARD = ("name", "namespace", "uid", "resourceVersion", "ownerReferences", "finalizers", "deletionTimestamp")
+
+
+def card(obj: Obj) -> Obj:
+    """Keep who an object is, whose it is, and whether it is on its way out."""
+    metadata = meta.metadata(obj)
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": {field: metadata[field] for field in _CARD if field in metadata},
+    }

@@ -1,0 +1,246 @@
+"""
+Which fields a value has, and which of them differ between two values.
+
+Three questions, and each has its own idea of when something that holds other
+things is a field of its own:
+
+    fields_of   what somebody who states a value owns: leaves, elements of
+                lists, and keys of maps; a declared field that holds others
+                is only the way to them
+    added       what somebody owns who wrote a value where there was none:
+                everything, what holds others included
+    compare     what somebody changed, and what is gone
+
+Answers are field sets. Below the top they are subtrees: what a field set holds
+at an element, whose own membership `.` or emptiness tells; None for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from lamina.merge.fieldset import FieldSet, rank
+from lamina.merge.node import ATOMIC, Node
+from lamina.merge.schema import MISSING
+from lamina.objects.diff import is_same
+
+
+class Comparison(NamedTuple):
+    """What is new or different on the right side, and what only the left side has."""
+
+    changed: FieldSet
+    removed: FieldSet
+
+
+# What a value states
+
+
+def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
+    """Return the fields somebody owns who states this much of an object. Fields the schema does not know are passed over."""  # fmt: skip
+    found: FieldSet = {}
+    declared, fields, values = node.declared, node.fields, node.values
+    for name in sorted(value):
+        known = declared
+        if declared:
+            try:
+                below = fields[name]
+            except KeyError:
+                known = False
+        if not known:
+            if values is None:
+                continue
+            below = values
+        held = value[name]
+        kind = held.__class__
+        if kind is dict and held and not below.whole:
+            inside = fields_of(held, below)
+        elif kind is list and below.listing != ATOMIC:
+            inside = _elements_of(held, below)
+            if not inside and known:
+                continue
+        else:
+            found[f"f:{name}"] = {}
+            continue
+        if not known:
+            found[f"f:{name}"] = {".": {}, **inside} if inside else {}
+        elif inside:
+            found[f"f:{name}"] = inside
+    return found
+
+
+def _elements_of(items: list[Any], node: Node) -> FieldSet:
+    found: FieldSet = {}
+    twice: set[str] = set()
+    for item in items:
+        element = node.element(item)
+        if element in found:
+            twice.add(element)
+            continue
+        inside = fields_of(item, node.items) if item.__class__ is dict and not node.items.whole else {}
+        found[element] = {".": {}, **inside} if inside else {}
+    for element in twice:
+        # Elements that cannot be told apart are owned as one thing.
+        found[element] = {}
+    return _sorted(found)
+
+
+def _sorted(fields: FieldSet) -> FieldSet:
+    if len(fields) < 2:
+        return fields
+    return {element: fields[element] for element in sorted(fields, key=rank)}
+
+
+# What a value adds
+
+
+def added(value: Any, node: Node) -> FieldSet:
+    """Return the subtree of a value that was not there before. The value itself is always a member."""
+    kind = value.__class__
+    inside: FieldSet
+    if kind is dict and value and not node.whole:
+        inside = {}
+        for name in sorted(value):
+            below = node.child(name)
+            if below is not None:
+                held = value[name]
+                inside[f"f:{name}"] = added(held, below) if held.__class__ in (dict, list) else {}
+    elif kind is list and value and node.listing != ATOMIC:
+        inside = {}
+        twice: set[str] = set()
+        for item in value:
+            element = node.element(item)
+            if element in inside:
+                twice.add(element)
+            inside[element] = added(item, node.items)
+        for element in twice:
+            inside[element] = {}
+        inside = _sorted(inside)
+    else:
+        return {}
+    return {".": {}, **inside} if inside else {}
+
+
+# What differs
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
+    """Return where two objects differ; what they share is not looked at."""
+    changed, removed = _compare_maps(before, after, node)
+    return Comparison(changed or {}, removed or {})
+
+
+def _compare(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
+    one, two = before.__class__, after.__class__
+    if one is dict or two is dict:
+        return _compare_with_map(before, after, node)
+    if (one is list or two is list) and node.listing != ATOMIC and (before or after):
+        lists = (one is list or before is None) and (two is list or after is None)
+        if lists:
+            return _compare_lists(before or [], after or [], node)
+    return (None, None) if is_same(before, after) else ({}, None)
+
+
+def _compare_with_map(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
+    one, two = before.__class__, after.__class__
+    if node.whole or not (before or after):
+        return (None, None) if is_same(before, after) else ({}, None)
+    if (one is dict or before is None) and (two is dict or after is None):
+        return _compare_maps(before or {}, after or {}, node)
+    # One is a map and the other is something else altogether: the field is a
+    # different one, and what the maps held came and went.
+    came = added(after, node) if two is dict else {}
+    gone = _inside(added(before, node)) if one is dict else None
+    return came, gone or None
+
+
+def _inside(subtree: FieldSet) -> FieldSet:
+    return {element: below for element, below in subtree.items() if element != "."}
+
+
+def _compare_maps(
+    before: Mapping[str, Any], after: Mapping[str, Any], node: Node
+) -> tuple[FieldSet | None, FieldSet | None]:
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    exact = node.exact
+    for name, new in after.items():
+        old = before.get(name, MISSING)
+        if old is new or (exact and old == new):
+            continue
+        below = node.child(name)
+        if below is None:
+            continue
+        if old is MISSING:
+            old = node.zero(name)
+            if old is MISSING:
+                changed[f"f:{name}"] = added(new, below)
+                continue
+        came, gone = _compare(old, new, below)
+        if came is not None:
+            changed[f"f:{name}"] = came
+        if gone is not None:
+            removed[f"f:{name}"] = gone
+    for name, old in before.items():
+        if name in after:
+            continue
+        below = node.child(name)
+        if below is None:
+            continue
+        new = node.zero(name)
+        if new is MISSING:
+            removed[f"f:{name}"] = added(old, below)
+            continue
+        came, gone = _compare(old, new, below)
+        if came is not None:
+            changed[f"f:{name}"] = came
+        if gone is not None:
+            removed[f"f:{name}"] = gone
+    return (_sorted(changed) or None), (_sorted(removed) or None)
+
+
+def _compare_lists(
+    before: list[Any], after: list[Any], node: Node
+) -> tuple[FieldSet | None, FieldSet | None]:
+    if node.exact and before == after:
+        return None, None
+    old, new = _by_element(before, node), _by_element(after, node)
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    for element, theirs in new.items():
+        ours = old.get(element, [])
+        came, gone = _compare_elements(ours, theirs, node.items)
+        if came is not None:
+            changed[element] = came
+        if gone is not None:
+            removed[element] = gone
+    for element, ours in old.items():
+        if element not in new:
+            removed[element] = added(ours[0], node.items) if len(ours) == 1 else {}
+    return (_sorted(changed) or None), (_sorted(removed) or None)
+
+
+def _compare_elements(
+    before: list[Any], after: list[Any], node: Node
+) -> tuple[FieldSet | None, FieldSet | None]:
+    """Compare the elements that one path element stands for, which is more than one where they are not unique."""
+    match len(before), len(after):
+        case 1, 1:
+            return _compare(before[0], after[0], node)
+        case 0, 1:
+            return added(after[0], node), None
+        case 0, _:
+            return {}, None
+        case 1, _:
+            return {}, added(before[0], node)
+        case _, 1:
+            return added(after[0], node), {}
+        case _:
+            return (None, None) if is_same(before, after) else ({}, None)
+
+
+def _by_element(items: list[Any], node: Node) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        found.setdefault(node.element(item), []).append(item)
+    return found

@@ -1,0 +1,190 @@
+"""
+Who owns what: the entries of managedFields.
+
+An entry belongs to a manager who does one kind of thing. Who applies has one
+entry, whatever version it was written in; who updates has one for each version.
+
+    order     appliers first, then by time, oldest first, then by name
+    time      moves when the manager changes the object, not when it only looks
+    at most   ten entries of updaters: the oldest become one, `ancient-changes`
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from lamina.merge.fieldset import FieldSet, UnreadableFields, read, union
+from lamina.merge.wording import quoted
+from lamina.objects.types import Made
+
+APPLY = "Apply"
+UPDATE = "Update"
+ANCIENT = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+_MOST_UPDATERS = 10
+
+
+class Manager(NamedTuple):
+    """
+    Who writes, what it does, in which version, and through which subresource.
+
+    `operation` is Apply or Update. What an applier is called does not depend
+    on the version it applies in.
+    """
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        version = "" if self.operation == APPLY else self.api_version
+        return Identity(self.name or "unknown", self.operation, version, self.subresource)
+
+
+class Identity(NamedTuple):
+    """What tells two entries apart; `api_version` is empty for an applier."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    def __str__(self) -> str:
+        """Return what a conflict calls the manager: `"ctl" with subresource "status" using apps/v1`."""
+        shown = quoted(self.name)
+        if self.subresource:
+            shown += f" with subresource {quoted(self.subresource)}"
+        return f"{shown} using {self.api_version}" if self.operation == UPDATE else shown
+
+    def as_text(self) -> str:
+        """Return the text Kubernetes sorts managers by."""
+        parts = {
+            "manager": self.name,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "subresource": self.subresource,
+        }
+        return json.dumps({key: value for key, value in parts.items() if value}, ensure_ascii=False, separators=(",", ":"))  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """One entry: the fields, the version whose words they are in, when it was last written, and its JSON if it is as stored."""  # fmt: skip
+
+    api_version: str
+    fields: FieldSet
+    time: str = ""
+    stored: Made | None = None
+
+    def owning(self, fields: FieldSet) -> Entry:
+        """Return the entry with other fields; itself if they are the same."""
+        return self if fields is self.fields else Entry(self.api_version, fields, self.time)
+
+
+class Owners(dict[Identity, Entry]):
+    """Everybody who owns something in one object."""
+
+    def claim(self, identity: Identity, api_version: str, fields: FieldSet, time: str) -> None:
+        """Give a manager a new entry in place of any old one."""
+        self[identity] = Entry(api_version, fields, time)
+
+    def cap(self) -> None:
+        """Merge the entries that were updated longest ago until there are few enough."""
+        updaters = [identity for identity in self if identity.operation == UPDATE]
+        surplus = len(updaters) - _MOST_UPDATERS
+        if surplus <= 0:
+            return
+        updaters.sort(key=lambda identity: (self[identity].time, identity.as_text()))
+        first_of: dict[str, Identity] = {}
+        for identity in updaters:
+            if surplus <= 0:
+                break
+            entry = self[identity]
+            first = first_of.setdefault(entry.api_version, identity)
+            if first is identity:
+                continue
+            bucket = Identity(ANCIENT, UPDATE, entry.api_version, "")
+            merged = self.pop(first).fields if bucket not in self else self[bucket].fields
+            del self[identity]
+            self[bucket] = Entry(entry.api_version, union(entry.fields, merged), entry.time)
+            surplus -= 1
+
+    def as_json(self) -> list[Made]:
+        """Return the entries as they are stored."""
+        pairs = sorted(self.items(), key=_order)
+        return [entry.stored or _written(identity, entry) for identity, entry in pairs if entry.fields]
+
+
+def _order(pair: tuple[Identity, Entry]) -> tuple[str, ...]:
+    identity, entry = pair
+    return (identity.operation, entry.time, identity.name, entry.api_version, identity.subresource)
+
+
+def _written(identity: Identity, entry: Entry) -> Made:
+    written: Made = {
+        "manager": identity.name,
+        "operation": identity.operation,
+        "apiVersion": entry.api_version,
+    }
+    if entry.time:
+        written["time"] = entry.time
+    written["fieldsType"] = "FieldsV1"
+    written["fieldsV1"] = entry.fields
+    if identity.subresource:
+        written["subresource"] = identity.subresource
+    return written
+
+
+def stored_owners(entries: Iterable[Made] | None) -> Owners:
+    """Return the owners an object of ours has: what we wrote needs no checking."""
+    owners = Owners()
+    for entry in entries or ():
+        version = entry["apiVersion"]
+        operation = entry["operation"]
+        identity = Identity(
+            entry.get("manager", ""),
+            operation,
+            "" if operation == APPLY else version,
+            entry.get("subresource", ""),
+        )
+        owners[identity] = Entry(version, entry.get("fieldsV1") or {}, entry.get("time", ""), entry)
+    return owners
+
+
+def given_owners(entries: Sequence[Any]) -> Owners | None:
+    """Return the owners somebody wrote down by hand; None where that makes no sense."""
+    owners = Owners()
+    for entry in entries:
+        if not isinstance(entry, dict):
+            return None
+        operation, version = entry.get("operation"), entry.get("apiVersion")
+        if operation not in (APPLY, UPDATE) or not version or entry.get("fieldsType") != "FieldsV1":
+            return None
+        try:
+            fields = read(entry.get("fieldsV1") or {})
+            time = _canonical_time(entry.get("time"))
+        except ValueError:
+            return None
+        manager = Manager(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
+        identity = manager.identity._replace(name=manager.name)
+        owners[identity] = Entry(version, fields, time)
+    return owners
+
+
+def _canonical_time(given: Any) -> str:
+    if not given:
+        return ""
+    if not isinstance(given, str):
+        raise UnreadableFields(f"a time is text, not {given!r}")
+    if len(given) == 20 and given.endswith("Z"):
+        return given
+    return datetime.fromisoformat(given).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def means_reset(entries: Any) -> bool:
+    """Say whether somebody asks for a clean slate: one empty entry."""
+    return bool(entries == [{}])

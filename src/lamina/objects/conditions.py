@@ -1,0 +1,55 @@
+"""Reading conditions, and setting one without losing when it last changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from lamina.objects.times import stamp
+from lamina.objects.types import Condition
+
+
+def find(conditions: Sequence[Condition], name: str) -> Condition | None:
+    """Return the condition of that type, if there is one."""
+    return next((condition for condition in conditions if condition["type"] == name), None)
+
+
+def is_true(conditions: Sequence[Condition], name: str) -> bool:
+    found = find(conditions, name)
+    return found is not None and found["status"] == "True"
+
+
+def with_condition(
+    conditions: Sequence[Condition],
+    name: str,
+    status: str,
+    *,
+    now: datetime,
+    reason: str = "",
+    message: str = "",
+    generation: int | None = None,
+) -> list[Condition]:
+    """
+    Return the conditions with this one set, in its old place or at the end.
+
+    Its transition time is kept while its status stays the same: a new reason
+    or message is no transition.
+    """
+    old = find(conditions, name)
+    kept = old.get("lastTransitionTime") if old is not None and old["status"] == status else None
+    new = Condition(
+        type=name,
+        status=status,
+        lastTransitionTime=kept or stamp(now),
+        reason=reason,
+        message=message,
+    )
+    if generation is not None:
+        new["observedGeneration"] = generation
+    if old is None:
+        return [*conditions, new]
+    return [new if condition is old else condition for condition in conditions]
+
+
+def without_condition(conditions: Sequence[Condition], name: str) -> list[Condition]:
+    return [condition for condition in conditions if condition["type"] != name]

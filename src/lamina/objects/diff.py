@@ -1,0 +1,71 @@
+"""Two objects in, a list of changes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lamina.objects.paths import Path, shown
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""What stands on the side of a change where there is nothing; None is a value somebody may have written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One place where two objects differ; `before` or `after` is ABSENT where the field was added or removed."""
+
+    path: Path
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        if self.before is ABSENT:
+            return f"{shown(self.path)}: added {self.after!r}"
+        if self.after is ABSENT:
+            return f"{shown(self.path)}: removed {self.before!r}"
+        return f"{shown(self.path)}: {self.before!r} became {self.after!r}"
+
+
+def is_same(one: Any, two: Any) -> bool:
+    """Say whether two JSON values are equal. Python finds 1 and True equal; JSON does not."""
+    if one is two:
+        return True
+    if one != two:
+        return False
+    kind = one.__class__
+    if kind is dict:
+        return all(is_same(value, two[key]) for key, value in one.items())
+    if kind is list:
+        return all(map(is_same, one, two))
+    return kind is two.__class__ or (kind is not bool and two.__class__ is not bool)
+
+
+def diff(before: Any, after: Any) -> tuple[Change, ...]:
+    """
+    Return where two objects differ, in the order of the fields of the first, then of those only in the second.
+
+    Lists are compared place by place. A subtree that is only on one side is
+    one change.
+    """
+    return tuple(_changes((), before, after))
+
+
+def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before | after:
+            yield from _changes((*path, key), before.get(key, ABSENT), after.get(key, ABSENT))
+    elif isinstance(before, list) and isinstance(after, list):
+        for place in range(max(len(before), len(after))):
+            one = before[place] if place < len(before) else ABSENT
+            two = after[place] if place < len(after) else ABSENT
+            yield from _changes((*path, place), one, two)
+    elif not is_same(before, after):
+        yield Change(path=path, before=before, after=after)

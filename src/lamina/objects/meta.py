@@ -1,0 +1,146 @@
+"""
+Reading metadata, and re-making it.
+
+The readers accept any object, with metadata or without. The others return a
+new object that shares whatever they did not touch.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lamina.objects.types import Made, Obj, OwnerRef, Ref
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def metadata(obj: Obj) -> Mapping[str, Any]:
+    return obj.get("metadata") or _NOTHING
+
+
+def name(obj: Obj) -> str:
+    return metadata(obj).get("name") or ""
+
+
+def namespace(obj: Obj) -> str:
+    """Return the namespace, empty for what lives in the cluster as a whole."""
+    return metadata(obj).get("namespace") or ""
+
+
+def uid(obj: Obj) -> str:
+    return metadata(obj).get("uid") or ""
+
+
+def resource_version(obj: Obj) -> str:
+    return metadata(obj).get("resourceVersion") or ""
+
+
+def generation(obj: Obj) -> int:
+    return metadata(obj).get("generation") or 0
+
+
+def labels(obj: Obj) -> Mapping[str, str]:
+    return metadata(obj).get("labels") or _NOTHING
+
+
+def annotations(obj: Obj) -> Mapping[str, str]:
+    return metadata(obj).get("annotations") or _NOTHING
+
+
+def finalizers(obj: Obj) -> Sequence[str]:
+    return metadata(obj).get("finalizers") or ()
+
+
+def owner_refs(obj: Obj) -> Sequence[OwnerRef]:
+    return metadata(obj).get("ownerReferences") or ()
+
+
+def controller_of(obj: Obj) -> OwnerRef | None:
+    """Return the one owner that controls the object, if any does."""
+    return next((ref for ref in owner_refs(obj) if ref.get("controller")), None)
+
+
+def is_controlled_by(obj: Obj, owner_uid: str) -> bool:
+    controller = controller_of(obj)
+    return controller is not None and controller["uid"] == owner_uid
+
+
+def is_deleting(obj: Obj) -> bool:
+    """Say whether deletion has been asked for; finalizers may still hold the object."""
+    return bool(metadata(obj).get("deletionTimestamp"))
+
+
+def ref(obj: Obj) -> Ref:
+    """Return where the object is."""
+    return Ref(obj.get("apiVersion") or "", obj.get("kind") or "", namespace(obj), name(obj))
+
+
+def owner_ref(owner: Obj, *, controller: bool = False, blocks: bool = False) -> OwnerRef:
+    """Return a reference to `owner` for a dependent to carry; `blocks` holds up a foreground deletion."""
+    made = OwnerRef(
+        apiVersion=owner.get("apiVersion") or "",
+        kind=owner.get("kind") or "",
+        name=name(owner),
+        uid=uid(owner),
+    )
+    if controller:
+        made["controller"] = True
+    if blocks:
+        made["blockOwnerDeletion"] = True
+    return made
+
+
+def with_metadata(obj: Obj, **fields: Any) -> Made:
+    """Return the object with these fields of its metadata; None or an empty value removes the field."""
+    made = dict(metadata(obj))
+    for field, value in fields.items():
+        if value is None or value == {} or value == [] or value == "":
+            made.pop(field, None)
+        else:
+            made[field] = value
+    return {**obj, "metadata": made}
+
+
+def with_label(obj: Obj, key: str, value: str) -> Made:
+    return with_metadata(obj, labels={**labels(obj), key: value})
+
+
+def without_label(obj: Obj, key: str) -> Made:
+    return with_metadata(obj, labels={k: v for k, v in labels(obj).items() if k != key})
+
+
+def with_annotation(obj: Obj, key: str, value: str) -> Made:
+    return with_metadata(obj, annotations={**annotations(obj), key: value})
+
+
+def without_annotation(obj: Obj, key: str) -> Made:
+    return with_metadata(obj, annotations={k: v for k, v in annotations(obj).items() if k != key})
+
+
+def with_finalizer(obj: Obj, finalizer: str) -> Made:
+    """Return the object with the finalizer at the end, or as it was if it had it already."""
+    kept = list(finalizers(obj))
+    return with_metadata(obj, finalizers=kept if finalizer in kept else [*kept, finalizer])
+
+
+def without_finalizer(obj: Obj, finalizer: str) -> Made:
+    return with_metadata(obj, finalizers=[one for one in finalizers(obj) if one != finalizer])
+
+
+def with_owner(obj: Obj, owner: OwnerRef) -> Made:
+    """Return the object owned by `owner` too; a reference to the same uid is replaced where it stands."""
+    refs = list(owner_refs(obj))
+    for index, one in enumerate(refs):
+        if one["uid"] == owner["uid"]:
+            refs[index] = owner
+            break
+    else:
+        refs.append(owner)
+    return with_metadata(obj, ownerReferences=refs)
+
+
+def without_owner(obj: Obj, owner_uid: str) -> Made:
+    return with_metadata(obj, ownerReferences=[one for one in owner_refs(obj) if one["uid"] != owner_uid])
+
+
+def without_status(obj: Obj) -> Made:
+    return {key: value for key, value in obj.items() if key != "status"}

@@ -1,0 +1,26 @@
+"""Points in time as objects carry them: RFC 3339 in UTC, whole seconds or microseconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def stamp(moment: datetime) -> str:
+    """Return a moment as a `Time`: whole seconds, cut rather than rounded."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_stamp(moment: datetime) -> str:
+    """Return a moment as a `MicroTime`, always with six fraction digits."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the moment a text names, or None where it names none."""
+    if not text:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read.tzinfo else None

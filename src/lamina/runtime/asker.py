@@ -1,0 +1,53 @@
+"""Real look-ups, on a planner's behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, assert_never
+
+from lamina.client.client import Listing, What
+from lamina.core.questions import Absent, Answer, Found, Listed, Question, Read, ReadAll, Unserved
+from lamina.errors import LaminaError, MethodNotAllowed, NotFound, UnknownKind
+from lamina.objects.types import Made, Ref
+from lamina.runtime.together import side_by_side
+
+
+class Reader(Protocol):
+    """What asking takes: the client's reading half."""
+
+    async def get(self, ref: Ref, *, metadata_only: bool = False) -> Made: ...
+
+    async def list(self, what: What, namespace: str = "", *, metadata_only: bool = False) -> Listing: ...
+
+
+class Asker:
+    """Puts questions to the server itself, not to anybody's memory of it."""
+
+    def __init__(self, reader: Reader, *, at_once: int = 16) -> None:
+        self._reader, self._at_once = reader, at_once
+
+    async def ask(self, questions: Sequence[Question]) -> Mapping[Question, Answer]:
+        """Return an answer to each question, or raise the first error that leaves one open."""
+        answers: dict[Question, Answer] = {}
+        results = await side_by_side(questions, self._answer, at_once=self._at_once)
+        for question, result in zip(questions, results, strict=True):
+            if isinstance(result, LaminaError):
+                raise result
+            answers[question] = result
+        return answers
+
+    async def _answer(self, question: Question) -> Answer:
+        try:
+            match question:
+                case Read(ref):
+                    try:
+                        return Found(await self._reader.get(ref, metadata_only=True))
+                    except NotFound as error:
+                        # A kind that is not served answers 404 too, but names no object.
+                        return Absent() if error.details.get("name") else Unserved()
+                case ReadAll(kind, namespace):
+                    return Listed((await self._reader.list(kind, namespace, metadata_only=True)).items)
+                case _:
+                    assert_never(question)
+        except (UnknownKind, NotFound, MethodNotAllowed):
+            return Unserved()

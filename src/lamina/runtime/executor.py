@@ -1,0 +1,124 @@
+"""The one place that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from lamina.client.client import What
+from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Plan, Replace
+from lamina.errors import ApiError, LaminaError
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.together import side_by_side
+
+
+class Writer(Protocol):
+    """What carrying out plans takes: the client's writing half."""
+
+    async def create(self, obj: Obj) -> Made: ...
+
+    async def update(self, obj: Obj, *, subresource: str = "") -> Made: ...
+
+    async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "") -> Made: ...
+
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", propagation: str = "") -> Made: ...
+
+    async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A write that the server took: the version it made, or none where the object was to go."""
+
+    ref: Ref
+    uid: str
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An action that the server did not take, and why."""
+
+    action: Action
+    error: LaminaError
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a plan."""
+
+    written: tuple[Written, ...]
+    refused: tuple[Refused, ...]
+
+
+class Executor:
+    """Carries out plans, stage by stage."""
+
+    def __init__(self, writer: Writer, *, at_once: int = 32) -> None:
+        self._writer, self._at_once = writer, at_once
+
+    async def run(self, plan: Plan) -> Outcome:
+        """
+        Perform the actions of a stage side by side, all of them, whatever fails.
+
+        The next stage starts only if none failed, unless it is marked
+        `even_after_failure`. Nothing is retried here: a failed write usually
+        means the plan was made from an old view, and the cure for that is a
+        new plan.
+        """
+        written: list[Written] = []
+        refused: list[Refused] = []
+        for stage in plan.stages:
+            if refused and not stage.even_after_failure:
+                continue
+            results = await side_by_side(stage.actions, self._perform, at_once=self._at_once)
+            for action, result in zip(stage.actions, results, strict=True):
+                if isinstance(result, LaminaError):
+                    refused.append(Refused(action, result))
+                else:
+                    written += result
+        return Outcome(tuple(written), tuple(refused))
+
+    async def _perform(self, action: Action) -> Sequence[Written]:
+        match action:
+            case Create(obj=obj):
+                return _result(action.ref, await self._writer.create(obj))
+            case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+                metadata = {**(patch.get("metadata") or {}), "uid": uid, "resourceVersion": version}
+                body = {**patch, "metadata": metadata}
+                return _result(ref, await self._writer.patch(ref, body, subresource=subresource))
+            case Replace(obj=obj, subresource=subresource):
+                return _result(action.ref, await self._writer.update(obj, subresource=subresource))
+            case Delete(ref=ref, uid=uid, version=version, propagation=propagation):
+                answer = await self._writer.delete(ref, uid=uid, version=version, propagation=propagation)
+                return _ended(ref, uid, answer)
+            case DeleteAll(kind=kind, namespace=namespace, propagation=propagation):
+                answer = await self._writer.delete_collection(kind, namespace, propagation=propagation)
+                return [
+                    Written(kind.ref(meta.namespace(item), meta.name(item)), meta.uid(item), None)
+                    for item in answer.get("items") or ()
+                ]
+            case Emit(event=event):
+                try:
+                    await self._writer.create(event)
+                except ApiError:
+                    # Told already, or not to be told: either way no reason to hold up a plan.
+                    return ()
+                return ()
+            case _:
+                assert_never(action)
+
+
+def _result(ref: Ref, answer: Obj) -> Sequence[Written]:
+    version = meta.resource_version(answer)
+    name = meta.name(answer) or ref.name
+    return (Written(ref._replace(name=name), meta.uid(answer), int(version)),) if version.isdigit() else ()
+
+
+def _ended(ref: Ref, uid: str, answer: Obj) -> Sequence[Written]:
+    """Return what a deletion leaves to be seen: a new version if something still holds the object, or its end."""
+    if answer.get("kind") == ref.kind and meta.uid(answer):
+        return _result(ref, answer)
+    return (Written(ref, uid, None),)

@@ -1,0 +1,148 @@
+"""
+What is remembered of a cluster, and how it is found again.
+
+A shelf holds the objects of one kind; a memory is several shelves, looked at
+as one world. Nothing here waits or fetches: between two events a memory is as
+still as any picture.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Obj, Ref
+
+_MOST_GONE = 4096
+
+
+class Shelf:
+    """The objects of one kind, found by namespace and name, and by owner."""
+
+    __slots__ = ("_objects", "_owned", "count", "kind")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.count = 0
+        self._objects: dict[str, dict[str, Obj]] = {}
+        self._owned: dict[str, dict[tuple[str, str], Obj]] = {}
+
+    def get(self, namespace: str, name: str) -> Obj | None:
+        there = self._objects.get(namespace)
+        return there.get(name) if there is not None else None
+
+    def put(self, obj: Obj) -> Obj | None:
+        """Remember an object, and return what it takes the place of."""
+        metadata: Mapping[str, Any] = obj["metadata"]
+        namespace, name = metadata.get("namespace") or "", metadata["name"]
+        there = self._objects.get(namespace)
+        if there is None:
+            there = self._objects[sys.intern(namespace)] = {}
+        old = there.get(name)
+        there[name] = obj
+        if old is None:
+            self.count += 1
+        else:
+            self._disown(namespace, name, old)
+        for owner in metadata.get("ownerReferences") or ():
+            self._owned.setdefault(owner["uid"], {})[namespace, name] = obj
+        return old
+
+    def drop(self, namespace: str, name: str) -> Obj | None:
+        """Forget an object, and return what was remembered of it."""
+        there = self._objects.get(namespace)
+        old = there.pop(name, None) if there is not None else None
+        if old is None:
+            return None
+        if not there:
+            del self._objects[namespace]
+        self.count -= 1
+        self._disown(namespace, name, old)
+        return old
+
+    def _disown(self, namespace: str, name: str, obj: Obj) -> None:
+        for owner in meta.owner_refs(obj):
+            owned = self._owned.get(owner["uid"])
+            if owned is not None:
+                owned.pop((namespace, name), None)
+                if not owned:
+                    del self._owned[owner["uid"]]
+
+    def every(self, namespace: str | None = None) -> Collection[Obj]:
+        if namespace is not None:
+            there = self._objects.get(namespace)
+            return there.values() if there is not None else ()
+        return tuple(chain.from_iterable(there.values() for there in self._objects.values()))
+
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """Yield the namespace and name of everything remembered."""
+        for namespace, there in self._objects.items():
+            for name in there:
+                yield namespace, name
+
+    def owned_by(self, uid: str) -> Collection[Obj]:
+        owned = self._owned.get(uid)
+        return owned.values() if owned is not None else ()
+
+
+class Gone:
+    """The uids whose end was seen, the latest few thousand: certain where it says yes."""
+
+    __slots__ = ("_most", "_uids")
+
+    def __init__(self, most: int = _MOST_GONE) -> None:
+        self._most = most
+        self._uids: dict[str, None] = {}
+
+    def add(self, uid: str) -> None:
+        self._uids[uid] = None
+        if len(self._uids) > self._most:
+            del self._uids[next(iter(self._uids))]
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._uids
+
+
+class Memory:
+    """The world of one controller: a shelf for each kind it watches."""
+
+    def __init__(self, gone: Gone) -> None:
+        self._gone = gone
+        self._kinds = Kinds()
+        self._shelves: Mapping[GroupKind, Shelf] = {}
+
+    def arrange(self, kinds: Kinds, shelves: Mapping[GroupKind, Shelf]) -> None:
+        """Look at these shelves from now on."""
+        self._kinds, self._shelves = kinds, shelves
+
+    @property
+    def kinds(self) -> Kinds:
+        return self._kinds
+
+    def get(self, ref: Ref) -> Obj | None:
+        shelf = self._shelves.get(GroupKind(ref.group, ref.kind))
+        return shelf.get(ref.namespace, ref.name) if shelf is not None else None
+
+    def every(self, kind: GroupKind, namespace: str | None = None) -> Collection[Obj]:
+        shelf = self._shelves.get(kind)
+        return shelf.every(namespace) if shelf is not None else ()
+
+    def count(self, kind: GroupKind) -> int:
+        shelf = self._shelves.get(kind)
+        return shelf.count if shelf is not None else 0
+
+    def in_namespace(self, namespace: str) -> Iterator[tuple[Kind, Collection[Obj]]]:
+        for shelf in self._shelves.values():
+            there = shelf.every(namespace)
+            if there:
+                yield shelf.kind, there
+
+    def owned_by(self, uid: str) -> Collection[Obj]:
+        return tuple(chain.from_iterable(shelf.owned_by(uid) for shelf in self._shelves.values()))
+
+    def is_gone(self, uid: str) -> bool:
+        return uid in self._gone

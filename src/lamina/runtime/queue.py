@@ -1,0 +1,139 @@
+"""
+One key at a time, later if need be.
+
+A key that is added while somebody works on it comes round again when they are
+done; a key that is added twice before anybody takes it comes round once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Generic, TypeVar
+
+from lamina.clock import Cancel, Clock
+
+Key = TypeVar("Key")
+
+_SOONEST = timedelta(milliseconds=5)
+_LATEST = timedelta(minutes=5)
+
+
+class Queue(Generic[Key]):
+    """
+    Keys that wait to be worked on, in the order they came.
+
+    `soonest` is the pause after a first failure; it doubles with each that
+    follows, up to `latest`.
+    """
+
+    def __init__(self, clock: Clock, *, soonest: timedelta = _SOONEST, latest: timedelta = _LATEST) -> None:
+        self._clock, self._soonest, self._latest = clock, soonest, latest
+        self._order: deque[Key] = deque()
+        self._wanted: set[Key] = set()
+        self._busy: set[Key] = set()
+        self._takers: deque[asyncio.Future[None]] = deque()
+        self._failures: dict[Key, int] = {}
+        self._due: dict[Key, datetime] = {}
+        self._later: list[tuple[datetime, int, Key]] = []
+        self._numbers = count()
+        self._alarm: tuple[datetime, Cancel] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether nothing is being worked on and nothing is waiting for somebody; later does not count."""
+        return not self._wanted and not self._busy
+
+    def add(self, key: Key) -> None:
+        """Have a key worked on as soon as it is its turn."""
+        if key in self._wanted:
+            return
+        self._wanted.add(key)
+        if key not in self._busy:
+            self._line_up(key)
+
+    def add_later(self, key: Key, delay: timedelta) -> None:
+        """Have a key worked on after a while; the sooner of two such wishes counts."""
+        if delay <= timedelta(0):
+            self.add(key)
+            return
+        when = self._clock.now() + delay
+        known = self._due.get(key)
+        if known is not None and known <= when:
+            return
+        self._due[key] = when
+        heapq.heappush(self._later, (when, next(self._numbers), key))
+        self._set_alarm()
+
+    def retry(self, key: Key) -> timedelta:
+        """Have a key worked on again, later each time, and return when."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        delay = min(self._soonest * 2 ** min(failures, 32), self._latest)
+        self.add_later(key, delay)
+        return delay
+
+    def forgive(self, key: Key) -> None:
+        """Let the next failure of a key count as its first."""
+        self._failures.pop(key, None)
+
+    async def take(self) -> Key:
+        """Return the next key; it is the caller's alone until `done`."""
+        while not self._order:
+            taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._takers.append(taker)
+            try:
+                await taker
+            except asyncio.CancelledError:
+                # Woken and called off in the same breath: somebody else has to go.
+                if taker.done() and not taker.cancelled():
+                    self._wake()
+                raise
+        key = self._order.popleft()
+        self._wanted.discard(key)
+        self._busy.add(key)
+        # Whatever it was to be looked at later for, it is looked at now.
+        self._due.pop(key, None)
+        return key
+
+    def done(self, key: Key) -> None:
+        """Give a key back."""
+        self._busy.discard(key)
+        if key in self._wanted:
+            self._line_up(key)
+
+    def _line_up(self, key: Key) -> None:
+        self._order.append(key)
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._takers:
+            taker = self._takers.popleft()
+            if not taker.done():
+                taker.set_result(None)
+                return
+
+    def _set_alarm(self) -> None:
+        while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:
+            heapq.heappop(self._later)
+        if not self._later:
+            return
+        when = self._later[0][0]
+        if self._alarm is not None:
+            if self._alarm[0] <= when:
+                return
+            self._alarm[1]()
+        self._alarm = (when, self._clock.call_at(when, self._ring))
+
+    def _ring(self) -> None:
+        self._alarm = None
+        now = self._clock.now()
+        while self._later and self._later[0][0] <= now:
+            when, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == when:
+                del self._due[key]
+                self.add(key)
+        self._set_alarm()

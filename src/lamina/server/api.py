@@ -1,0 +1,117 @@
+"""
+One server: a request in, an answer out.
+
+Whoever carries requests (HTTP, or a controller in this process) hands them in
+here, already told who is asking. Errors become the Status that says so; what
+nobody foresaw is logged with its traceback and becomes a 500 without one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from lamina.errors import ApiError, InternalError
+from lamina.server import identity, words
+from lamina.server.kind import Kind
+from lamina.server.metrics import Metrics
+from lamina.server.pages import Pages
+from lamina.server.plane import Plane, Target
+from lamina.server.request import Answer, Request, error_answer
+from lamina.server.reviews import Reviews
+from lamina.server.routes import Path, take_apart
+from lamina.server.subresources import serve_below
+from lamina.server.verbs.create import create
+from lamina.server.verbs.delete import delete, delete_collection
+from lamina.server.verbs.get import get
+from lamina.server.verbs.list import list_
+from lamina.server.verbs.patch import patch
+from lamina.server.verbs.update import update
+from lamina.server.verbs.watch import watch
+
+Verb = Callable[[Plane, Request, Target], Awaitable[Answer]]
+
+_ON_OBJECT: dict[str, tuple[str, Verb]] = {
+    "GET": ("get", get),
+    "HEAD": ("get", get),
+    "PUT": ("update", update),
+    "PATCH": ("patch", patch),
+    "DELETE": ("delete", delete),
+}
+_ON_KIND: dict[str, tuple[str, Verb]] = {
+    "GET": ("list", list_),
+    "HEAD": ("list", list_),
+    "POST": ("create", create),
+    "DELETE": ("deletecollection", delete_collection),
+}
+
+log = structlog.get_logger()
+
+
+class Api:
+    """Serves one control plane."""
+
+    def __init__(self, plane: Plane, pages: Pages, reviews: Reviews, metrics: Metrics) -> None:
+        self._plane = plane
+        self._pages = pages
+        self._reviews = reviews
+        self._metrics = metrics
+
+    @property
+    def plane(self) -> Plane:
+        return self._plane
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer any request; raises nothing but cancellation."""
+        started = time.perf_counter()
+        path = take_apart(request.path)
+        kind: Kind | None = None
+        verb = request.method.lower()
+        try:
+            identity.authorise(request)
+            if path is None:
+                answer = await self._pages.serve(request)
+            else:
+                kind = self._find(path)
+                verb, answer = await self._resource(request, path, kind)
+        except ApiError as error:
+            answer = error_answer(error)
+        except RecursionError:
+            answer = error_answer(words.too_deep())
+        except Exception:
+            log.exception("request failed", method=request.method, path=request.path)
+            answer = error_answer(InternalError("Internal error occurred: see the server's log"))
+        self._metrics.count(verb, kind, path, answer, time.perf_counter() - started)
+        return answer
+
+    def _find(self, path: Path) -> Kind:
+        kind = self._plane.registry.find(path.group, path.version, path.plural)
+        if kind is None:
+            raise words.unknown_path()
+        if path.namespace and not kind.namespaced:
+            raise words.unknown_path()
+        return kind
+
+    async def _resource(self, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
+        plane = self._plane
+        if path.subresource:
+            target = Target(
+                kind, path.namespace, path.name, path.subresource, kind.subresource(path.subresource)
+            )
+            if target.below is None:
+                raise words.unknown_path()
+            return request.method.lower(), await serve_below(plane, request, target)
+        target = Target(kind, path.namespace, path.name)
+        if path.watch or (request.method == "GET" and request.query and request.flag("watch")):
+            return "watch", await watch(plane, request, target)
+        verb, serve = (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
+        if serve is None or verb not in kind.verbs:
+            raise words.not_allowed()
+        if kind.namespaced and not path.namespace and (path.name or verb == "create"):
+            # A namespaced object is only reached through its namespace.
+            raise words.unknown_path() if path.name else words.not_allowed()
+        if not kind.stored:
+            return verb, await self._reviews.create(plane, request, target)
+        return verb, await serve(plane, request, target)

@@ -1,0 +1,133 @@
+"""
+Bodies in: JSON, YAML or protobuf bytes to a dict, with what was said twice.
+
+orjson is fast and keeps the last of two equal keys without a word. A body that
+it prints back unchanged cannot have had any, and most clients send compact
+JSON; the others are read once more by a parser that can tell.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from lamina.errors import BadRequest, UnsupportedMediaType
+from lamina.objects.types import Made
+from lamina.server.kind import Findings
+from lamina.server.yaml import YamlError, load_yaml
+
+_ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_YAML = ("application/yaml", "text/yaml", "application/x-yaml")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def media_type(content_type: str) -> str:
+    """Return a Content-Type without its parameters; absent means JSON."""
+    return content_type.partition(";")[0].strip().lower() or "application/json"
+
+
+def unsupported(accepted: str = _ACCEPTED) -> UnsupportedMediaType:
+    return UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    )
+
+
+def parse(data: bytes, content_type: str, findings: Findings) -> Made:
+    """Return the object in a body of one of the three formats; raises BadRequest or UnsupportedMediaType."""
+    media = media_type(content_type)
+    if media == "application/json":
+        return parse_json(data, findings)
+    if media in _YAML:
+        return parse_yaml(data, findings)
+    if media == PROTOBUF:
+        from lamina.server.protobuf import decode
+
+        api_version, kind, obj = decode(data)
+        return {"apiVersion": api_version, "kind": kind, **obj}
+    raise unsupported()
+
+
+def parse_json(data: bytes, findings: Findings) -> Made:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"{_go_words(data, error)}") from None
+    if not isinstance(value, dict):
+        raise BadRequest(f"couldn't get version/kind; json parse error: {_not_an_object(value)}")
+    try:
+        compact = orjson.dumps(value) == data
+    except (TypeError, orjson.JSONEncodeError):
+        compact = False
+    if not compact:
+        _find_duplicates(data, findings)
+    return value
+
+
+def parse_yaml(data: bytes, findings: Findings) -> Made:
+    """Return the object in a YAML body. JSON is YAML, and most of what is sent as YAML is JSON: that is tried first."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            value = load_yaml(data, findings.duplicate)
+        except YamlError as error:
+            raise BadRequest(f"error converting YAML to JSON: {error}") from None
+    else:
+        _find_duplicates(data, findings)
+    if not isinstance(value, dict):
+        raise BadRequest(f"couldn't get version/kind; json parse error: {_not_an_object(value)}")
+    return value
+
+
+def _find_duplicates(data: bytes, findings: Findings) -> None:
+    """Report every key that stands twice in one object, by its path."""
+    repeats: list[tuple[Any, list[str]]] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) != len(items):
+            seen: set[str] = set()
+            twice = [key for key, _ in items if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+            repeats.append((made, twice))
+        return made
+
+    try:
+        root = json.loads(data, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return
+    if repeats:
+        _name_paths(root, "", {id(made): keys for made, keys in repeats}, findings)
+
+
+def _name_paths(value: Any, path: str, repeats: dict[int, list[str]], findings: Findings) -> None:
+    if isinstance(value, dict):
+        for key in repeats.get(id(value), ()):
+            findings.duplicate(f"{path}.{key}" if path else key)
+        for key, inner in value.items():
+            _name_paths(inner, f"{path}.{key}" if path else key, repeats, findings)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            _name_paths(inner, f"{path}[{index}]", repeats, findings)
+
+
+def _not_an_object(value: Any) -> str:
+    named = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}.get(
+        type(value), "null"
+    )
+    return (
+        f"json: cannot unmarshal {named} into Go value of type struct "
+        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+    )
+
+
+def _go_words(data: bytes, error: orjson.JSONDecodeError) -> str:
+    """Say what is wrong with a JSON text in the words of Go's decoder, as far as they can be told."""
+    if not data.strip():
+        return "unexpected end of JSON input"
+    position = error.pos
+    text = data.decode("utf-8", "replace")
+    if position >= len(text.rstrip()):
+        return "unexpected end of JSON input"
+    return f"invalid character {text[position]!r} looking for beginning of value"

@@ -1,0 +1,83 @@
+"""
+Fields that say the same thing twice, kept in step.
+
+A real server holds objects in an inner form that has each fact once, and prints
+the old names beside the new ones. What that makes of a body is done here,
+struct by struct, as part of decoding.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lamina.objects.types import Made
+
+_INIT_CONTAINERS: Final = (
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+)
+
+
+def _pod_spec(spec: Made) -> None:
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _pod_template(template: Made) -> None:
+    annotations = template["metadata"].get("annotations")
+    if annotations:
+        for name in _INIT_CONTAINERS:
+            annotations.pop(name, None)
+        if not annotations:
+            del template["metadata"]["annotations"]
+
+
+def _pod(pod: Made) -> None:
+    _pod_template(pod)
+    if pod["spec"].get("terminationGracePeriodSeconds", 0) < 0:
+        pod["spec"]["terminationGracePeriodSeconds"] = 1
+
+
+def _pod_status(status: Made) -> None:
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address:
+        status["podIP"] = addresses[0].get("ip", "")
+
+
+def _node_spec(spec: Made) -> None:
+    block, blocks = spec.get("podCIDR"), spec.get("podCIDRs")
+    if block and (not blocks or blocks[0] != block):
+        spec["podCIDRs"] = [block]
+    elif blocks and not block:
+        spec["podCIDR"] = blocks[0]
+
+
+def _secret(secret: Made) -> None:
+    texts = secret.pop("stringData", None)
+    if texts:
+        data = secret.setdefault("data", {})
+        for name, text in texts.items():
+            data[name] = base64.b64encode(text.encode()).decode()
+
+
+def _stateful_set_spec(spec: Made) -> None:
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
+
+
+ALIASES: Final[Mapping[str, Callable[[Made], None]]] = {
+    "core/v1.PodSpec": _pod_spec,
+    "core/v1.PodTemplateSpec": _pod_template,
+    "core/v1.Pod": _pod,
+    "core/v1.PodStatus": _pod_status,
+    "core/v1.NodeSpec": _node_spec,
+    "core/v1.Secret": _secret,
+    "apps/v1.StatefulSetSpec": _stateful_set_spec,
+}

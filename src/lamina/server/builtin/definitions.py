@@ -1,0 +1,62 @@
+"""
+The OpenAPI definitions of built-in kinds, as Kubernetes 1.35 publishes them.
+
+They are in the form of OpenAPI v3. References read `#/components/schemas/NAME`
+and stand in `allOf` where anything stands beside them. A `default` is what v3
+publishes: the zero of a field that is always written, or what the type's author
+declared; most defaulting of built-in kinds is not written in any schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from lamina.server.builtin.catalogue import PACKAGES
+from lamina.server.builtin.tables import table
+
+Definition: TypeAlias = Mapping[str, Any]
+
+
+def definition(name: str) -> Definition:
+    """Return one definition by its full name, `io.k8s.api.core.v1.ConfigMap`; LookupError without one."""
+    package, _, _ = name.rpartition(".")
+    found: Definition = table(package)[name]
+    return found
+
+
+def definitions_of(group: str, version: str) -> Mapping[str, Definition]:
+    """Return the definitions that belong to a built-in group version, by full name."""
+    return table(PACKAGES[group, version])
+
+
+def closure(names: Iterable[str]) -> dict[str, Definition]:
+    """Return the named definitions and everything they refer to, sorted by name."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _mentioned(name)
+    return {name: definition(name) for name in sorted(found)}
+
+
+@cache
+def _mentioned(name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(references(definition(name))))
+
+
+def references(schema: Any) -> Iterator[str]:
+    """Yield the names of the definitions that a schema refers to."""
+    if isinstance(schema, dict):
+        for key, part in schema.items():
+            if key == "$ref" and isinstance(part, str):
+                yield part.rpartition("/")[2]
+            elif isinstance(part, dict | list):
+                yield from references(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            if isinstance(part, dict | list):
+                yield from references(part)

@@ -1,0 +1,1 @@
+"""Custom resources: what a CRD may say, and what becomes of the objects it describes."""

@@ -1,0 +1,292 @@
+"""
+The schema documents of CRDs: which fields they have, and how to walk them.
+
+A document is normalised when it holds what the server would keep of it: no
+unknown fields, nothing that is null, and no field that says what leaving it
+out says. Everything else in this folder expects normalised documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from lamina.errors import BadRequest
+from lamina.server.custom.golang import INT64_MAX, INT64_MIN, ordered, type_of
+
+Document: TypeAlias = Mapping[str, Any]
+
+_FIELDS: Final = {
+    "id": ("ID", "string"),
+    "$schema": ("Schema", "string"),
+    "$ref": ("Ref", "*string"),
+    "description": ("Description", "string"),
+    "type": ("Type", "string"),
+    "nullable": ("Nullable", "bool"),
+    "format": ("Format", "string"),
+    "title": ("Title", "string"),
+    "default": ("Default", "*json"),
+    "maximum": ("Maximum", "*float64"),
+    "exclusiveMaximum": ("ExclusiveMaximum", "bool"),
+    "minimum": ("Minimum", "*float64"),
+    "exclusiveMinimum": ("ExclusiveMinimum", "bool"),
+    "maxLength": ("MaxLength", "*int64"),
+    "minLength": ("MinLength", "*int64"),
+    "pattern": ("Pattern", "string"),
+    "maxItems": ("MaxItems", "*int64"),
+    "minItems": ("MinItems", "*int64"),
+    "uniqueItems": ("UniqueItems", "bool"),
+    "multipleOf": ("MultipleOf", "*float64"),
+    "enum": ("Enum", "[]json"),
+    "maxProperties": ("MaxProperties", "*int64"),
+    "minProperties": ("MinProperties", "*int64"),
+    "required": ("Required", "[]string"),
+    "items": ("Items", "schema or array"),
+    "allOf": ("AllOf", "[]schema"),
+    "oneOf": ("OneOf", "[]schema"),
+    "anyOf": ("AnyOf", "[]schema"),
+    "not": ("Not", "*schema"),
+    "properties": ("Properties", "map"),
+    "additionalProperties": ("AdditionalProperties", "schema or bool"),
+    "patternProperties": ("PatternProperties", "map"),
+    "dependencies": ("Dependencies", "dependencies"),
+    "additionalItems": ("AdditionalItems", "schema or bool"),
+    "definitions": ("Definitions", "map"),
+    "externalDocs": ("ExternalDocs", "documentation"),
+    "example": ("Example", "*json"),
+    "x-kubernetes-preserve-unknown-fields": ("XPreserveUnknownFields", "*bool"),
+    "x-kubernetes-embedded-resource": ("XEmbeddedResource", "bool"),
+    "x-kubernetes-int-or-string": ("XIntOrString", "bool"),
+    "x-kubernetes-list-map-keys": ("XListMapKeys", "[]string"),
+    "x-kubernetes-list-type": ("XListType", "*string"),
+    "x-kubernetes-map-type": ("XMapType", "*string"),
+    "x-kubernetes-validations": ("XValidations", "rules"),
+}
+"""Each field of a schema: what the server calls it, and what it may hold. A star is one that may be empty."""
+
+_RULE: Final = {
+    "rule": ("Rule", "string"),
+    "message": ("Message", "string"),
+    "messageExpression": ("MessageExpression", "string"),
+    "reason": ("Reason", "*string"),
+    "fieldPath": ("FieldPath", "string"),
+    "optionalOldSelf": ("OptionalOldSelf", "*bool"),
+}
+_DOCUMENTATION: Final = {"description": ("Description", "string"), "url": ("URL", "string")}
+_ZERO: Final = {"string": "", "bool": False}
+
+
+def normalised(document: Any) -> dict[str, Any]:
+    """
+    Return a schema document as the server keeps it.
+
+    Raises BadRequest where a field holds what it cannot.
+    """
+    return _struct(document, _FIELDS, "JSONSchemaProps")
+
+
+def _struct(value: Any, fields: Mapping[str, tuple[str, str]], struct: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _malformed(value, f"Go value of type v1.{struct}")
+    kept: dict[str, Any] = {}
+    for field, given in value.items():
+        known = fields.get(field)
+        if known is None or given is None:
+            continue
+        read = _READERS[known[1]](given, f"Go struct field {struct}.{field} of type ")
+        if read is not None:
+            kept[field] = read
+    return kept
+
+
+def _malformed(value: Any, target: str) -> BadRequest:
+    kind = {"boolean": "bool", "integer": "number"}.get(type_of(value), type_of(value))
+    if kind == "number" and target.endswith("int64"):
+        kind = f"number {value}"
+    return BadRequest(f"json: cannot unmarshal {kind} into {target}")
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise _malformed(value, f"{where}string")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise _malformed(value, f"{where}bool")
+    return value
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _malformed(value, f"{where}float64")
+    # Whole numbers stay integers, so that they are shown as they were written.
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+
+
+def _count(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not INT64_MIN <= value <= INT64_MAX:
+        raise _malformed(value, f"{where}int64")
+    return value
+
+
+def _list(value: Any, where: str, kind: str, one: Callable[[Any, str], Any]) -> list[Any] | None:
+    if not isinstance(value, list):
+        raise _malformed(value, f"{where}{kind}")
+    return [one(item, where) for item in value] or None
+
+
+def _schemas(value: Any, where: str) -> list[Any] | None:
+    return _list(value, where, "[]v1.JSONSchemaProps", lambda item, _: normalised(item))
+
+
+def _schema_map(value: Any, where: str) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        raise _malformed(value, f"{where}map[string]v1.JSONSchemaProps")
+    return {name: normalised(schema) for name, schema in value.items()} or None
+
+
+def _schema_or_array(value: Any, _: str) -> Any:
+    if isinstance(value, Mapping):
+        return normalised(value)
+    # An array without schemas, or something else altogether, leaves a field that says nothing.
+    return [normalised(item) for item in value] if isinstance(value, list) else []
+
+
+def _schema_or_bool(value: Any, _: str) -> Any:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Mapping):
+        raise BadRequest("boolean or JSON schema expected")
+    return normalised(value)
+
+
+def _dependencies(value: Any, where: str) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        raise _malformed(value, f"{where}v1.JSONSchemaDependencies")
+    read: dict[str, Any] = {}
+    for name, given in value.items():
+        if isinstance(given, list):
+            read[name] = [_text(item, "Go value of type ") for item in given]
+        else:
+            read[name] = normalised(given) if isinstance(given, Mapping) else None
+    return read or None
+
+
+def _rules(value: Any, where: str) -> list[Any] | None:
+    read = _list(value, where, "v1.ValidationRules", lambda item, _: _struct(item, _RULE, "ValidationRule"))
+    # The rule itself is written even where it is empty.
+    return [{"rule": ""} | rule for rule in read] if read else None
+
+
+_READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "string": lambda value, where: _text(value, where) or None,
+    "*string": _text,
+    "bool": lambda value, where: _flag(value, where) or None,
+    "*bool": _flag,
+    "*float64": _number,
+    "*int64": _count,
+    "*json": lambda value, _: value,
+    "[]json": lambda value, where: _list(value, where, "[]v1.JSON", lambda item, _: item),
+    "[]string": lambda value, where: _list(value, where, "[]string", _text),
+    "[]schema": _schemas,
+    "*schema": lambda value, _: normalised(value),
+    "map": _schema_map,
+    "schema or array": _schema_or_array,
+    "schema or bool": _schema_or_bool,
+    "dependencies": _dependencies,
+    "documentation": lambda value, _: _struct(value, _DOCUMENTATION, "ExternalDocumentation"),
+    "rules": _rules,
+}
+
+
+def internal(document: Document) -> dict[str, Any]:
+    """Return a normalised document as the server shows one in a message: every field, by its inner name."""
+    return {
+        name: _WRITERS.get(kind, _as_it_is)(document[field]) if field in document else _ZERO.get(kind)
+        for field, (name, kind) in _FIELDS.items()
+    }
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _internal_map(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: internal(value[name]) for name in sorted(value)}
+
+
+def _internal_dependencies(value: Mapping[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for name in sorted(value):
+        given = value[name]
+        schema = internal(given) if isinstance(given, Mapping) else None
+        shown[name] = {"Schema": schema, "Property": given if isinstance(given, list) else None}
+    return shown
+
+
+def _internal_struct(value: Mapping[str, Any], fields: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    return {name: value.get(field, _ZERO.get(kind)) for field, (name, kind) in fields.items()}
+
+
+def internal_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a validation rule as the server shows one in a message."""
+    return _internal_struct(rule, _RULE)
+
+
+_WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "*json": ordered,
+    "[]json": ordered,
+    "[]schema": lambda value: [internal(item) for item in value],
+    "*schema": internal,
+    "map": _internal_map,
+    "schema or array": lambda value: {
+        "Schema": internal(value) if isinstance(value, Mapping) else None,
+        "JSONSchemas": [internal(item) for item in value] if isinstance(value, list) and value else None,
+    },
+    "schema or bool": lambda value: {
+        "Allows": value is not False,
+        "Schema": internal(value) if isinstance(value, Mapping) else None,
+    },
+    "dependencies": _internal_dependencies,
+    "documentation": lambda value: _internal_struct(value, _DOCUMENTATION),
+    "rules": lambda value: [internal_rule(rule) for rule in value],
+}
+
+
+def walk(document: Document) -> Iterator[Document]:
+    """Yield a document and every document inside it, wherever it stands."""
+    yield document
+    items = document.get("items")
+    if isinstance(items, Mapping):
+        yield from walk(items)
+    elif items:
+        for item in items:
+            yield from walk(item)
+    for junctor in ("allOf", "anyOf", "oneOf"):
+        for part in document.get(junctor, ()):
+            yield from walk(part)
+    if "not" in document:
+        yield from walk(document["not"])
+    for container in ("properties", "patternProperties", "definitions", "dependencies"):
+        for part in document.get(container, {}).values():
+            if isinstance(part, Mapping):
+                yield from walk(part)
+    for either in ("additionalProperties", "additionalItems"):
+        if isinstance(document.get(either), Mapping):
+            yield from walk(document[either])
+
+
+def item_schema(document: Document) -> Document | None:
+    """Return the one schema of a list's items, where there is one."""
+    items = document.get("items")
+    return items if isinstance(items, Mapping) else None
+
+
+def value_schema(document: Document) -> Document | None:
+    """Return the schema of a map's values, where there is one."""
+    values = document.get("additionalProperties")
+    return values if isinstance(values, Mapping) else None

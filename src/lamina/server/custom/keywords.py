@@ -1,0 +1,282 @@
+"""
+Which keywords a schema may use, and how: the rules of OpenAPI v3 and of the `x-kubernetes-` extensions.
+
+Rules of a schema (`x-kubernetes-validations`) are looked at from outside only:
+that there is something to evaluate, and that what stands beside it makes sense.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from lamina.errors import Cause
+from lamina.server.custom.document import Document, internal, item_schema, walk
+from lamina.server.custom.fieldpath import BadPath, follow
+from lamina.server.custom.structural import beyond_structure
+from lamina.server.fields import forbidden, invalid, not_supported, required
+
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_MAP_TYPE: Final = "x-kubernetes-map-type"
+_KEYS: Final = "x-kubernetes-list-map-keys"
+_RULES: Final = "x-kubernetes-validations"
+_IDENTITY: Final = frozenset({"metadata", "kind", "apiVersion"})
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_LINE_BREAK: Final = re.compile(r"[\n\r]")
+_NOT_SUPPORTED: Final = (
+    ("id", "id"),
+    ("additionalItems", "additionalItems"),
+    ("patternProperties", "patternProperties"),
+    ("definitions", "definitions"),
+    ("dependencies", "dependencies"),
+    ("$ref", "$ref"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leniency:
+    """
+    What is let pass because the stored definition has it already.
+
+    A rule that came later than a definition must not keep its owner from
+    changing something else.
+    """
+
+    types: bool = False
+    sets: bool = False
+    keys: bool = False
+
+
+STRICT: Final = Leniency()
+
+
+def leniency_for(documents: list[Document]) -> Leniency:
+    """Return what must be let pass for a definition that has these schemas already."""
+    nodes = [node for document in documents for node in walk(document)]
+    return Leniency(
+        types=any("type" in node and node["type"] not in TYPES for node in nodes),
+        sets=any(any(_set_items(node, "")) for node in nodes),
+        keys=any(any(_map_keys(node, "")) for node in nodes),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where in a document we are: inside metadata, or where defaults are not allowed and why."""
+
+    in_metadata: bool = False
+    no_defaults: str | None = None
+
+
+def validate_keywords(document: Document, path: str, lenient: Leniency = STRICT) -> list[Cause]:
+    """Return what a document says that no schema of a CRD may say."""
+    return list(_node(document, path, _Place(), lenient, is_root=True))
+
+
+def _node(
+    node: Document, path: str, place: _Place, lenient: Leniency, *, is_root: bool = False
+) -> Iterator[Cause]:
+    yield from _plain(node, path, place, lenient)
+    if node.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{path}.uniqueItems", detail)
+    yield from _inside(node, path, place, lenient, is_root=is_root)
+    if node.get("x-kubernetes-preserve-unknown-fields") is False:
+        where = f"{path}.x-kubernetes-preserve-unknown-fields"
+        yield invalid(where, False, "must be true or undefined")
+    yield from _map_type(node, path)
+    yield from _list_type(node, path, lenient)
+    if not lenient.keys:
+        yield from _map_keys(node, path)
+    for index, rule in enumerate(node.get(_RULES, ())):
+        yield from _rule(rule, node, f"{path}.{_RULES}[{index}]")
+
+
+def _plain(node: Document, path: str, place: _Place, lenient: Leniency) -> Iterator[Cause]:
+    kind = node.get("type", "")
+    if kind and kind not in TYPES and not lenient.types:
+        yield not_supported(f"{path}.type", kind, TYPES)
+    if "default" in node and place.no_defaults is not None:
+        yield forbidden(f"{path}.default", f"must not be set {place.no_defaults}")
+    for field, name in _NOT_SUPPORTED:
+        if field in node:
+            yield forbidden(f"{path}.{field}", f"{name} is not supported")
+    if kind == "null":
+        detail = "type cannot be set to null, use nullable as an alternative"
+        yield forbidden(f"{path}.type", detail)
+    if isinstance(node.get("items"), list) and node["items"]:
+        yield forbidden(f"{path}.items", "items must be a schema object and not an array")
+    if place.in_metadata and node.get("x-kubernetes-embedded-resource"):
+        yield forbidden(f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
+
+
+def _inside(node: Document, path: str, place: _Place, lenient: Leniency, *, is_root: bool) -> Iterator[Cause]:
+    properties = node.get("properties", {})
+    if "additionalProperties" in node:
+        values = node["additionalProperties"]
+        if properties and values is not True:
+            detail = "additionalProperties and properties are mutual exclusive"
+            yield forbidden(f"{path}.additionalProperties", detail)
+        if not isinstance(values, bool):
+            below = place
+            if place.in_metadata:
+                # What would be pruned depends on the value, so that no default can be judged.
+                below = replace(place, no_defaults="inside additionalProperties applying to object metadata")
+            yield from _node(values, f"{path}.additionalProperties", below, lenient)
+    for name, part in properties.items():
+        below = place
+        if (is_root or node.get("x-kubernetes-embedded-resource")) and name in _IDENTITY:
+            below = replace(place, in_metadata=True)
+            if is_root:
+                below = replace(below, no_defaults=f"in top-level {name}")
+        yield from _node(part, f"{path}.properties[{name}]", below, lenient)
+    if "not" in node:
+        yield from _node(node["not"], f"{path}.not", place, lenient)
+    for junctor in ("allOf", "oneOf", "anyOf"):
+        for index, part in enumerate(node.get(junctor, ())):
+            yield from _node(part, f"{path}.{junctor}[{index}]", place, lenient)
+    for name, part in node.get("definitions", {}).items():
+        yield from _node(part, f"{path}.definitions[{name}]", place, lenient)
+    items = node.get("items")
+    if isinstance(items, list):
+        for index, part in enumerate(items):
+            yield from _node(part, f"{path}.items[{index}]", place, lenient)
+    elif items is not None:
+        yield from _node(items, f"{path}.items", place, lenient)
+    for name, part in node.get("dependencies", {}).items():
+        if part is not None and not isinstance(part, list):
+            yield from _node(part, f"{path}.dependencies[{name}]", place, lenient)
+
+
+def _of_type(node: Document, path: str, wanted: str, extension: str) -> Iterator[Cause]:
+    kind = node.get("type", "")
+    detail = f"must be {wanted} if {extension} is specified"
+    if kind != wanted:
+        yield invalid(f"{path}.type", kind, detail) if kind else required(f"{path}.type", detail)
+
+
+def _map_type(node: Document, path: str) -> Iterator[Cause]:
+    if _MAP_TYPE in node:
+        yield from _of_type(node, path, "object", _MAP_TYPE)
+        if node[_MAP_TYPE] not in ("atomic", "granular"):
+            yield not_supported(f"{path}.{_MAP_TYPE}", node[_MAP_TYPE], ("atomic", "granular"))
+
+
+def _list_type(node: Document, path: str, lenient: Leniency) -> Iterator[Cause]:
+    keys = node.get(_KEYS, [])
+    if _LIST_TYPE in node:
+        if node.get("type") != "array":
+            yield from _of_type(node, path, "array", _LIST_TYPE)
+        elif not lenient.sets:
+            yield from _set_items(node, path)
+        if node[_LIST_TYPE] not in ("atomic", "set", "map"):
+            yield not_supported(f"{path}.{_LIST_TYPE}", node[_LIST_TYPE], ("atomic", "set", "map"))
+    if keys:
+        detail = f"must be map if {_KEYS} is non-empty"
+        if _LIST_TYPE not in node:
+            yield required(f"{path}.{_LIST_TYPE}", detail)
+        elif node[_LIST_TYPE] != "map":
+            yield invalid(f"{path}.{_LIST_TYPE}", node[_LIST_TYPE], detail)
+    if node.get(_LIST_TYPE) == "map":
+        yield from _map_list(node, keys, path)
+
+
+def _map_list(node: Document, keys: list[str], path: str) -> Iterator[Cause]:
+    if not keys:
+        yield required(f"{path}.{_KEYS}", f"must not be empty if {_LIST_TYPE} is map")
+    if "items" not in node:
+        yield required(f"{path}.items", f"must have a schema if {_LIST_TYPE} is map")
+        return
+    items = item_schema(node)
+    if items is None:
+        shown = internal({"items": node["items"]})["Items"]
+        yield invalid(f"{path}.items", shown, f"must only have a single schema if {_LIST_TYPE} is map")
+        return
+    if items.get("type") != "object":
+        detail = f"must be object if parent array's {_LIST_TYPE} is map"
+        yield invalid(f"{path}.items.type", items.get("type", ""), detail)
+        return
+    seen: set[str] = set()
+    for key in keys:
+        part = items.get("properties", {}).get(key)
+        if part is None:
+            yield invalid(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
+        elif part.get("type") in ("array", "object"):
+            # The server shows the type of the items here, not of the key.
+            detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
+            yield invalid(f"{path}.items.properties[{key}].type", "object", detail)
+        if key in seen:
+            yield invalid(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+        seen.add(key)
+
+
+def _set_items(node: Document, path: str) -> Iterator[Cause]:
+    """Yield whether the items of a set can be compared as a whole."""
+    items = item_schema(node)
+    if node.get(_LIST_TYPE) != "set" or items is None:
+        return
+    detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
+    if items.get("type") == "array" and items.get(_LIST_TYPE, "atomic") != "atomic":
+        yield invalid(f"{path}.items.{_LIST_TYPE}", items[_LIST_TYPE], detail)
+    if items.get("type") == "object" and items.get(_MAP_TYPE) != "atomic":
+        yield invalid(f"{path}.items.{_MAP_TYPE}", items.get(_LIST_TYPE), detail)
+
+
+def _map_keys(node: Document, path: str) -> Iterator[Cause]:
+    """Yield whether the elements of a map list can be told apart: no key may be missing."""
+    items = item_schema(node)
+    kind = node.get(_LIST_TYPE)
+    if kind not in ("set", "map") or items is None:
+        return
+    if items.get("nullable"):
+        yield forbidden(f"{path}.items.nullable", f"cannot be nullable when {_LIST_TYPE} is {kind}")
+    if kind == "set":
+        return
+    for key in node.get(_KEYS, ()):
+        part = items.get("properties", {}).get(key)
+        if part is None:
+            continue
+        where = f"{path}.items.properties[{key}]"
+        if key not in items.get("required", ()) and "default" not in part:
+            yield required(
+                f"{where}.default",
+                f"this property is in {_KEYS}, so it must have a default or be a required property",
+            )
+        if part.get("nullable"):
+            yield forbidden(f"{where}.nullable", f"this property is in {_KEYS}, so it cannot be nullable")
+
+
+def _rule(rule: dict[str, Any], node: Document, path: str) -> Iterator[Cause]:
+    message, expression = rule.get("message", ""), rule.get("messageExpression", "")
+    if not rule["rule"].strip():
+        yield required(f"{path}.rule", "rule is not specified")
+    elif message and not message.strip():
+        yield invalid(f"{path}.message", message, "must be non-empty if specified")
+    elif _LINE_BREAK.search(message.strip()):
+        yield invalid(f"{path}.message", message, "must not contain line breaks")
+    elif _LINE_BREAK.search(rule["rule"].strip()) and not message.strip():
+        yield required(f"{path}.message", "message must be specified if rule contains line breaks")
+    if expression and not expression.strip():
+        yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
+    if "reason" in rule and rule["reason"] not in _REASONS:
+        yield not_supported(f"{path}.reason", rule["reason"], _REASONS)
+    if field_path := rule.get("fieldPath", ""):
+        if not field_path.strip():
+            yield invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified")
+        if _LINE_BREAK.search(field_path):
+            yield invalid(f"{path}.fieldPath", field_path, "must not contain line breaks")
+        if not _leads_somewhere(field_path, node):
+            yield invalid(f"{path}.fieldPath", field_path, "must be a valid path")
+
+
+def _leads_somewhere(path: str, node: Document) -> bool:
+    if beyond_structure(node):
+        return True
+    try:
+        follow(path, node)
+    except BadPath:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""URLs as the server reads them, which is more lenient than the standard and stricter than most."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lamina.objects.printing import quoted
+from lamina.server.custom.addresses import is_ipv6
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
+_ESCAPED_ASCII: Final = re.compile(r"%(?!25)[0-7][0-9A-Fa-f]")
+_NOT_IN_HOST: Final = re.compile(r"[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"%\x80-\U0010ffff]")
+_PORT: Final = re.compile(r"(?::[0-9]*)?")
+_USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+
+
+class BadUrl(ValueError):
+    """A text that is no URL, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Url:
+    """The parts of a URL; `user` is None where there is none."""
+
+    scheme: str = ""
+    host: str = ""
+    user: str | None = None
+    query: str = ""
+    fragment: str = ""
+
+
+def parse(text: str) -> Url:
+    """Return the parts of a URL; raises BadUrl."""
+    rest, _, fragment = text.partition("#")
+    try:
+        url = _parsed(rest, in_request=False)
+    except BadUrl as problem:
+        raise BadUrl(f"parse {quoted(rest)}: {problem}") from None
+    try:
+        _check_escapes(fragment)
+    except BadUrl as problem:
+        raise BadUrl(f"parse {quoted(text)}: {problem}") from None
+    return Url(scheme=url.scheme, host=url.host, user=url.user, query=url.query, fragment=fragment)
+
+
+def parse_in_request(text: str) -> Url:
+    """Return the parts of what may stand in a request line: an absolute URL or an absolute path; raises BadUrl."""
+    return _parsed(text, in_request=True)
+
+
+def _parsed(text: str, *, in_request: bool) -> Url:
+    if _CONTROL.search(text):
+        raise BadUrl("net/url: invalid control character in URL")
+    if not text and in_request:
+        raise BadUrl("empty url")
+    if text == "*":
+        return Url()
+    if text.startswith(":"):
+        raise BadUrl("missing protocol scheme")
+    found = _SCHEME.match(text)
+    scheme = found.group(1).lower() if found else ""
+    rest = text[found.end() :] if found else text
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return Url(scheme=scheme, query=query)
+        if in_request:
+            raise BadUrl("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise BadUrl("first path segment in URL cannot contain colon")
+    host, user = "", None
+    if rest.startswith("//") and (scheme or (not in_request and not rest.startswith("///"))):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+        host, user = _authority(scheme, authority)
+    _check_escapes(rest)
+    return Url(scheme=scheme, host=host, user=user, query=query)
+
+
+def _authority(scheme: str, authority: str) -> tuple[str, str | None]:
+    user, at, host = authority.rpartition("@")
+    _check_host(scheme, host)
+    if not at:
+        return host, None
+    if not _USER.fullmatch(user):
+        raise BadUrl("net/url: invalid userinfo")
+    _check_escapes(user)
+    return host, user
+
+
+def _check_host(scheme: str, host: str) -> None:
+    opened = host.rfind("[")
+    if opened > 0:
+        raise BadUrl("invalid IP-literal")
+    if opened == 0:
+        closed = host.rfind("]")
+        if closed < 0:
+            raise BadUrl("missing ']' in host")
+        _check_port(host[closed + 1 :])
+        name, _, _ = host[1:closed].partition("%25")
+        if not is_ipv6(name):
+            raise BadUrl(f"invalid host: ParseAddr({quoted(name)}): unable to parse IP")
+        return
+    first, last = host.find(":"), host.rfind(":")
+    if first >= 0:
+        # Databases write several hosts into one URL; the web does not.
+        _check_port(host[first if scheme in ("http", "https") else last :])
+    _check_escapes(host)
+    if escaped := _ESCAPED_ASCII.search(host):
+        raise BadUrl(f"invalid URL escape {quoted(escaped.group())}")
+    if strange := _NOT_IN_HOST.search(host):
+        raise BadUrl(f"invalid character {quoted(strange.group())} in host name")
+
+
+def _check_port(port: str) -> None:
+    if not _PORT.fullmatch(port):
+        raise BadUrl(f"invalid port {quoted(port)} after host")
+
+
+def _check_escapes(text: str) -> None:
+    if bad := _BAD_ESCAPE.search(text):
+        raise BadUrl(f"invalid URL escape {quoted(bad.group())}")

@@ -1,0 +1,103 @@
+"""
+What can be wrong with a field, in Kubernetes' words.
+
+A path is the text people see: `spec.containers[0].name`, `metadata.labels[a]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lamina.errors import Cause, Invalid
+from lamina.objects.printing import quoted, shown
+from lamina.server.kind import Kind
+
+IMMUTABLE = "field is immutable"
+NOT_NEGATIVE = "must be greater than or equal to 0"
+
+
+def invalid(path: str, value: Any, detail: str = "") -> Cause:
+    return Cause("FieldValueInvalid", _detailed(f"Invalid value: {shown(value)}", detail), path)
+
+
+def type_invalid(path: str, value: Any, detail: str = "") -> Cause:
+    return Cause("FieldValueTypeInvalid", _detailed(f"Invalid value: {shown(value)}", detail), path)
+
+
+def required(path: str, detail: str = "") -> Cause:
+    return Cause("FieldValueRequired", _detailed("Required value", detail), path)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str] = ()) -> Cause:
+    values = ", ".join(map(quoted, supported))
+    said = f"supported values: {values}" if values else ""
+    return Cause("FieldValueNotSupported", _detailed(f"Unsupported value: {shown(value)}", said), path)
+
+
+def duplicate(path: str, value: Any) -> Cause:
+    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
+
+
+def forbidden(path: str, detail: str = "") -> Cause:
+    return Cause("FieldValueForbidden", _detailed("Forbidden", detail), path)
+
+
+def not_found(path: str, value: Any) -> Cause:
+    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", path)
+
+
+def too_long(path: str, limit: int) -> Cause:
+    """More than `limit` bytes; the value itself is not shown, being long."""
+    if limit < 0:
+        return Cause("FieldValueTooLong", "Too long: value is too long", path)
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} byte{'s'[: limit != 1]}", path)
+
+
+def too_many(path: str, count: int, limit: int) -> Cause:
+    """More than `limit` items; a negative count is one that is not known."""
+    known = f"Too many: {count}" if count >= 0 else "Too many"
+    said = f"must have at most {limit} item{'s'[: limit != 1]}" if limit >= 0 else "has too many items"
+    return Cause("FieldValueTooMany", f"{known}: {said}", path)
+
+
+def internal(path: str, detail: str) -> Cause:
+    return Cause("InternalError", f"Internal error: {detail}", path)
+
+
+def each(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]:
+    """Return an invalid value once for each complaint about it."""
+    return [invalid(path, value, complaint) for complaint in complaints]
+
+
+def immutable(path: str, new: Any, old: Any) -> list[Cause]:
+    """Return a complaint if the field has changed; absent and empty are the same."""
+    if new == old or (
+        not new and not old and new is not False and old is not False and new != 0 and old != 0
+    ):
+        return []
+    return [invalid(path, new, IMMUTABLE)]
+
+
+def not_negative(path: str, value: Any) -> list[Cause]:
+    return [invalid(path, value, NOT_NEGATIVE)] if value is not None and value < 0 else []
+
+
+def invalid_error(kind: Kind, name: str, causes: Sequence[Cause]) -> Invalid:
+    """Return the error for an object with these things wrong; what is said twice is said once."""
+    return invalid_named(kind.kind, kind.group, name, causes)
+
+
+def invalid_named(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Invalid:
+    """Return the error for something that is no served kind, such as the options of a request."""
+    unique = tuple(dict.fromkeys(causes))
+    sentences = [f"{cause.field}: {cause.message}" for cause in unique]
+    message = f"{kind}.{group} {quoted(name)} is invalid" if group else f"{kind} {quoted(name)} is invalid"
+    if sentences:
+        message += f": {sentences[0]}" if len(sentences) == 1 else f": [{', '.join(sentences)}]"
+    details = {"name": name, "group": group, "kind": kind}
+    return Invalid(message, details={key: value for key, value in details.items() if value}, causes=unique)
+
+
+def _detailed(said: str, detail: str) -> str:
+    return f"{said}: {detail}" if detail else said

@@ -1,0 +1,82 @@
+"""
+What the server does by itself, now and then: forget old versions, and keep the list of its own API groups true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import orjson
+
+from lamina.objects.types import Made
+from lamina.server.plane import Plane
+from lamina.server.registry import CRDS
+from lamina.server.store import Expect, Key
+
+APISERVICES = "apiservices.apiregistration.k8s.io"
+_MARKS = 10
+"""How many marks are set within the time that is kept: old versions live at most a tenth longer than asked."""
+
+
+async def forget_old_versions(plane: Plane, keep: float) -> None:
+    """Compact the log for ever, so that versions older than `keep` seconds are gone."""
+    marks: deque[tuple[float, int]] = deque()
+    clock = asyncio.get_running_loop().time
+    while True:
+        await asyncio.sleep(keep / _MARKS)
+        now = clock()
+        marks.append((now, plane.store.version))
+        due = 0
+        while marks and marks[0][0] <= now - keep:
+            due = marks.popleft()[1]
+        if due > plane.store.compacted:
+            plane.store.compact(due)
+
+
+async def publish_groups(plane: Plane) -> None:
+    """Keep an APIService for every group and version that is served, for ever."""
+    await write_groups(plane)
+    follower = plane.store.follow(plane.store.version, CRDS)
+    await write_groups(plane)
+    async for _ in follower:
+        await write_groups(plane)
+
+
+async def write_groups(plane: Plane) -> None:
+    """Create the APIServices that are missing, and delete those that stand for nothing."""
+    served = {(kind.group, kind.version) for kind in plane.registry.kinds()}
+    wanted = {f"{version}.{group}": (group, version) for group, version in served}
+    present = {row.key.name: row for row in plane.store.list(APISERVICES).rows}
+    for name in wanted.keys() - present.keys():
+        key = Key(APISERVICES, "", name)
+        if plane.store.newest(key) is None:
+            await plane.store.append(key, _service(plane, name, *wanted[name]), expect=Expect.ABSENT)
+    for name in present.keys() - wanted.keys():
+        key = Key(APISERVICES, "", name)
+        row = plane.store.newest(key)
+        if row is not None:
+            await plane.store.append(key, orjson.loads(row.value), expect=row.version, deleted=True)
+
+
+def _service(plane: Plane, name: str, group: str, version: str) -> Made:
+    condition = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": plane.stamp(),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    spec: Made = {"version": version, "groupPriorityMinimum": 1000, "versionPriority": 100}
+    if group:
+        spec["group"] = group
+    return {
+        "metadata": {
+            "name": name,
+            "uid": plane.new_uid(),
+            "creationTimestamp": plane.stamp(),
+            "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+        },
+        "spec": spec,
+        "status": {"conditions": [condition]},
+    }

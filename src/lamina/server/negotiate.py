@@ -1,0 +1,92 @@
+"""
+Which representation an answer takes.
+
+The first clause of an Accept header that can be served wins, in the order of
+their weights and then as given.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from lamina.errors import NotAcceptable
+
+_ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+class Wanted(NamedTuple):
+    """How to answer: `media` json or yaml; `form` empty, Table, PartialObjectMetadata or PartialObjectMetadataList."""
+
+    media: str
+    form: str
+
+    @property
+    def content_type(self) -> str:
+        if self.form:
+            return f"application/{self.media}"
+        return "application/yaml" if self.media == "yaml" else "application/json"
+
+
+PLAIN = Wanted("json", "")
+_FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+_MEDIA = {
+    "*/*": "json",
+    "application/*": "json",
+    "application/json": "json",
+    "application/yaml": "yaml",
+    "text/yaml": "yaml",
+    "application/x-yaml": "yaml",
+}
+
+
+def negotiate(accept: str, forms: tuple[str, ...] = _FORMS) -> Wanted:
+    """Return the representation to answer in, of those that this endpoint offers; raises NotAcceptable."""
+    if not accept or accept == "application/json" or accept == "*/*":
+        return PLAIN
+    wanted = _negotiate(accept, forms)
+    if wanted is None:
+        offered = _ACCEPTED
+        raise NotAcceptable(f"only the following media types are accepted: {offered}")
+    return wanted
+
+
+@lru_cache(maxsize=512)
+def _negotiate(accept: str, forms: tuple[str, ...]) -> Wanted | None:
+    for media, parameters in clauses(accept):
+        name = _MEDIA.get(media)
+        if name is None:
+            continue
+        form = parameters.get("as", "")
+        if not form:
+            return Wanted(name, "")
+        if (
+            form in forms
+            and parameters.get("g") == "meta.k8s.io"
+            and parameters.get("v") in ("v1", "v1beta1")
+        ):
+            return Wanted(name, form)
+    return None
+
+
+def clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the media types of an Accept header with their parameters, heaviest first."""
+    found: list[tuple[float, str, dict[str, str]]] = []
+    for clause in accept.split(","):
+        media, *rest = (part.strip() for part in clause.split(";"))
+        parameters = {}
+        for part in rest:
+            key, _, value = part.partition("=")
+            parameters[key.strip()] = value.strip().strip('"')
+        try:
+            weight = float(parameters.pop("q", "1"))
+        except ValueError:
+            weight = 1.0
+        if media:
+            found.append((weight, media, parameters))
+    # Sorting keeps the given order among equals.
+    return [
+        (media, parameters)
+        for weight, media, parameters in sorted(found, key=lambda one: -one[0])
+        if weight > 0
+    ]

@@ -1,0 +1,106 @@
+"""What a request asks beside its body: dry run, field validation, field manager, deadlines."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lamina.errors import BadRequest
+from lamina.server import words
+from lamina.server.request import Request
+
+_PRINTABLE_LIMIT = 128
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DEFAULT_DEADLINE = 60.0
+
+
+class WriteOptions(NamedTuple):
+    """How to write: `validation` is Strict, Warn or Ignore; `manager` is who owns what is written."""
+
+    dry_run: bool
+    validation: str
+    manager: str
+    force: bool
+
+
+_PLAIN = ("Warn", "unknown")
+
+
+def write_options(request: Request, options: str) -> WriteOptions:
+    """Return the options of a create, update or patch; `options` names their kind in complaints."""
+    agent = _agent(request)
+    if not request.query:
+        return WriteOptions(False, "Warn", agent, False)
+    dry_run = _dry_run(request.parameters.get("dryRun", ()), options)
+    validation = request.parameter("fieldValidation") or "Warn"
+    if validation not in ("Ignore", "Warn", "Strict"):
+        raise words.invalid_options(
+            options,
+            "fieldValidation",
+            "FieldValueNotSupported",
+            f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
+        )
+    manager = request.parameter("fieldManager")
+    if len(manager.encode()) > _PRINTABLE_LIMIT:
+        raise words.invalid_options(
+            options, "fieldManager", "FieldValueTooLong", "Too long: may not be more than 128 bytes"
+        )
+    if not manager.isprintable():
+        raise words.invalid_options(
+            options,
+            "fieldManager",
+            "FieldValueInvalid",
+            f'Invalid value: "{manager}": should only contain printable characters',
+        )
+    return WriteOptions(dry_run, validation, manager or agent, request.flag("force"))
+
+
+def _dry_run(values: list[str] | tuple[str, ...], options: str) -> bool:
+    for value in values:
+        if value != "All":
+            raise words.invalid_options(
+                options,
+                "dryRun",
+                "FieldValueNotSupported",
+                f'Unsupported value: "{value}": supported values: "All"',
+            )
+    return bool(values)
+
+
+def check_dry_run(values: list[str], options: str) -> bool:
+    """Return whether a list of dryRun words asks for one; raises for any word but All."""
+    return _dry_run(values, options)
+
+
+def _agent(request: Request) -> str:
+    """Return the first word of the User-Agent, which owns what a request writes without naming a manager."""
+    agent = request.headers.get("user-agent", "").partition("/")[0].partition(" ")[0]
+    agent = "".join(letter for letter in agent if letter.isprintable())[:_PRINTABLE_LIMIT]
+    return agent or "unknown"
+
+
+def deadline(request: Request) -> float:
+    """Return how many seconds the request allows; raises for a duration that is none."""
+    text = request.parameter("timeout")
+    if not text:
+        return _DEFAULT_DEADLINE
+    seconds = go_duration(text)
+    if seconds is None:
+        raise BadRequest("invalid timeout specified in the request URL")
+    return min(seconds, _DEFAULT_DEADLINE) if seconds > 0 else _DEFAULT_DEADLINE
+
+
+def go_duration(text: str) -> float | None:
+    """Return the seconds of a duration as Go writes them (`1h30m`, `34s`, `0`), None where it is no duration."""
+    sign = -1.0 if text.startswith("-") else 1.0
+    rest = text.lstrip("+-") if text[:1] in "+-" else text
+    if rest == "0":
+        return 0.0
+    total, position = 0.0, 0
+    for match in _DURATION.finditer(rest):
+        if match.start() != position:
+            return None
+        total += float(match.group(1)) * _SECONDS[match.group(2)]
+        position = match.end()
+    return sign * total if rest and position == len(rest) else None

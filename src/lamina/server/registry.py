@@ -1,0 +1,117 @@
+"""
+Which kinds exist.
+
+Built-in kinds are given; custom ones are a reading of the stored CRDs, taken
+anew whenever one of those has changed. Nobody has to tell the registry: it
+looks at the version of the last change before it answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import orjson
+
+from lamina.objects.types import Obj
+from lamina.server.kind import Kind
+from lamina.server.store import Listing
+
+CRDS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+class Definitions(Protocol):
+    """What the registry needs of a store."""
+
+    def changed(self, bucket: str) -> int: ...
+
+    def list(self, bucket: str) -> Listing: ...
+
+
+class Registry:
+    """
+    The served kinds of one control plane.
+
+    `edition` counts the changes, so that what is derived from all kinds
+    (discovery, OpenAPI) knows when to be made again.
+    """
+
+    def __init__(
+        self,
+        store: Definitions,
+        builtin: Iterable[Kind],
+        custom: Callable[[Obj], Sequence[Kind]],
+        bucket: str = CRDS,
+    ) -> None:
+        self._store = store
+        self._bucket = bucket
+        self._custom = custom
+        self._builtin = tuple(builtin)
+        self._seen = -1
+        self._by_crd: dict[str, tuple[int, Sequence[Kind]]] = {}
+        self._by_path: dict[tuple[str, str, str], Kind] = {}
+        self._kinds: tuple[Kind, ...] = ()
+        self._retired: dict[Kind, asyncio.Event] = {}
+        self.edition = 0
+
+    def find(self, group: str, version: str, plural: str) -> Kind | None:
+        """Return the kind served at that path."""
+        self.refresh()
+        return self._by_path.get((group, version, plural))
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return everything that is served."""
+        self.refresh()
+        return self._kinds
+
+    def named(self, group: str, kind: str) -> Kind | None:
+        """Return the preferred version of a kind."""
+        found = [one for one in self.kinds() if one.kind == kind and one.group == group]
+        return next((one for one in found if one.preferred), found[0] if found else None)
+
+    def versions(self, kind: Kind) -> list[Kind]:
+        """Return all served versions of the same stored kind, whatever group they are served in."""
+        return [one for one in self.kinds() if one.bucket == kind.bucket]
+
+    def groups(self) -> set[str]:
+        return {kind.group for kind in self.kinds()}
+
+    def retirement(self, kind: Kind) -> asyncio.Event:
+        """Return an event that is set when this kind is no longer served as it is now."""
+        known = self._retired.get(kind)
+        if known is None:
+            known = self._retired[kind] = asyncio.Event()
+            if self._by_path.get((kind.group, kind.version, kind.plural)) is not kind:
+                known.set()
+        return known
+
+    def refresh(self) -> None:
+        """Look whether a CRD has changed, and if so read them again; kinds of unchanged CRDs stay the same values."""
+        changed = self._store.changed(self._bucket)
+        if changed == self._seen:
+            return
+        self._seen = changed
+        fresh: dict[str, tuple[int, Sequence[Kind]]] = {}
+        for row in self._store.list(self._bucket).rows:
+            known = self._by_crd.get(row.key.name)
+            if known is None or known[0] != row.version:
+                known = (row.version, self._kinds_of(orjson.loads(row.value), known))
+            fresh[row.key.name] = known
+        self._by_crd = fresh
+        self._kinds = (*self._builtin, *(kind for _, kinds in fresh.values() for kind in kinds))
+        # Built-in kinds come last: a CRD never takes the place of one.
+        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(self._kinds)}
+        self.edition += 1
+        served = set(self._kinds)
+        for kind in [kind for kind in self._retired if kind not in served]:
+            self._retired.pop(kind).set()
+
+    def _kinds_of(self, crd: Obj, known: tuple[int, Sequence[Kind]] | None) -> Sequence[Kind]:
+        """Return the kinds of a CRD; the ones it had before, if only its status or labels changed."""
+        kinds = self._custom(crd)
+        if known is not None and len(known[1]) == len(kinds):
+            pairs = list(zip(known[1], kinds, strict=True))
+            if all(before is after for before, after in pairs):
+                return known[1]
+        return kinds

@@ -1,0 +1,126 @@
+"""
+A request and its answer, whoever carries them.
+
+HTTP and the in-process client both speak in these two, so that a controller in
+this process meets the very server that kubectl meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+import orjson
+
+from lamina.errors import ApiError, BadRequest
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks: a user name and the groups it belongs to."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+ANONYMOUS = Identity("system:anonymous", ("system:unauthenticated",))
+ADMIN = Identity("lamina-admin", ("system:masters", "system:authenticated"))
+
+
+class Request:
+    """
+    One request: method, path, raw query, headers with lower-case names, the whole body.
+
+    `user` is who asks, once that is known; the caller sets it.
+    """
+
+    __slots__ = ("_parameters", "body", "headers", "method", "path", "query", "user", "warnings")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        user: Identity = ANONYMOUS,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers or {}
+        self.body = body
+        self.user = user
+        self.warnings: list[str] = []
+        self._parameters: dict[str, list[str]] | None = None
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        known = self._parameters
+        if known is None:
+            known = self._parameters = parse_qs(self.query, keep_blank_values=True) if self.query else {}
+        return known
+
+    def parameter(self, name: str) -> str:
+        """Return the first value of a query parameter, or an empty string."""
+        values = self.parameters.get(name)
+        return values[0] if values else ""
+
+    def flag(self, name: str) -> bool:
+        """Return a boolean parameter as Kubernetes' own query decoding does: set, unless it says `0` or `false`."""
+        values = self.parameters.get(name)
+        return values is not None and values[0].lower() not in ("0", "false")
+
+    def number(self, name: str) -> int | None:
+        """Return an integer parameter, None where it is absent or empty."""
+        text = self.parameter(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise BadRequest(
+                f'strconv.ParseInt: parsing "{text}": invalid syntax',
+            ) from None
+
+    def warn(self, sentence: str) -> None:
+        """Say something beside the answer; it becomes a Warning header, once."""
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+
+class Answer:
+    """
+    One answer. A body that is an iterator is a stream, sent as it comes.
+
+    Headers that every answer carries are added where it is sent.
+    """
+
+    __slots__ = ("body", "content_type", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        body: bytes | AsyncIterator[bytes],
+        content_type: str = JSON,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+
+
+def json_answer(value: object, status: int = 200) -> Answer:
+    """Return an answer that holds a JSON value."""
+    return Answer(status, orjson.dumps(value))
+
+
+def error_answer(error: ApiError) -> Answer:
+    """Return the Status that says what went wrong."""
+    headers = [("retry-after", str(error.retry_after))] if error.retry_after is not None else []
+    return Answer(error.code, orjson.dumps(error.status()), headers=headers)

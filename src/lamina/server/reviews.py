@@ -1,0 +1,66 @@
+"""
+Questions about who may do what: created, answered, never stored.
+
+Whoever is known to this server may do everything, and the answers say so; a
+token is reviewed by the very authenticator that requests go through.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from lamina.errors import ApiError
+from lamina.objects.types import Made
+from lamina.server.admission import read_body
+from lamina.server.identity import Authenticator
+from lamina.server.options import write_options
+from lamina.server.plane import Plane, Target
+from lamina.server.request import Answer, Identity, Request
+
+
+class Reviews:
+    """Answers reviews for one authenticator."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+
+    async def create(self, plane: Plane, request: Request, target: Target) -> Answer:
+        """Answer 201 with the review and its status."""
+        kind = target.kind
+        review = read_body(request, target, write_options(request, "CreateOptions"))
+        review.setdefault("metadata", {})
+        kind.shape.default(review)
+        review["status"] = self._status(kind.kind, review, request.user)
+        return Answer(201, orjson.dumps({"kind": kind.kind, "apiVersion": kind.api_version, **review}))
+
+    def _status(self, kind: str, review: Made, user: Identity) -> Made:
+        match kind:
+            case "SelfSubjectReview":
+                return {"userInfo": _info(user)}
+            case "TokenReview":
+                return self._token(str((review.get("spec") or {}).get("token") or ""))
+            case "SelfSubjectRulesReview":
+                everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+                return {
+                    "resourceRules": [everything],
+                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                    "incomplete": False,
+                }
+            case _:
+                return {"allowed": True}
+
+    def _token(self, token: str) -> Made:
+        try:
+            user = self._authenticator.identify(f"Bearer {token}", None)
+        except ApiError:
+            return {"user": {}, "error": "invalid bearer token"}
+        return {"authenticated": True, "user": _info(user)}
+
+
+def _info(user: Identity) -> Made:
+    info: Made = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    return info

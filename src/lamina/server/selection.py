@@ -1,0 +1,102 @@
+"""Which rows a list or a watch is about: label and field selectors over stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import orjson
+
+from lamina.errors import BadRequest
+from lamina.objects.field_selectors import parse_field_selector
+from lamina.objects.selectors import LabelSelector, parse_label_selector
+from lamina.objects.types import Obj
+from lamina.server.kind import Kind
+from lamina.server.rendering import shown
+from lamina.server.request import Request
+from lamina.server.store import Row
+
+
+class _Meta(msgspec.Struct):
+    labels: dict[str, str] | None = None
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Meta
+
+
+_LABELS = msgspec.json.Decoder(_Labelled)
+_NONE: Mapping[str, str] = {}
+
+
+def labels_of(row: Row) -> Mapping[str, str]:
+    """Return the labels of a row, without decoding the rest of it."""
+    return _LABELS.decode(row.value).metadata.labels or _NONE
+
+
+class Selection:
+    """
+    What a request selects.
+
+    `name` is set when a field selector asks for one name, so that one row is
+    looked up rather than all of them asked.
+    """
+
+    __slots__ = ("_fields", "_kind", "_labels", "everything", "name")
+
+    def __init__(self, kind: Kind, request: Request) -> None:
+        self._kind = kind
+        self._labels: LabelSelector | None = None
+        self._fields: list[tuple[str, bool, str]] = []
+        self.name: str | None = None
+        if request.query:
+            if text := request.parameter("labelSelector"):
+                self._labels = parse_label_selector(text)
+            if text := request.parameter("fieldSelector"):
+                self._read_fields(text)
+        self.everything = self._labels is None and not self._fields
+
+    def _read_fields(self, text: str) -> None:
+        known = self._kind.shape.field_labels
+        for field, equal, value in parse_field_selector(text):
+            if field not in ("metadata.name", "metadata.namespace") and field not in known:
+                raise BadRequest(_unknown_field(self._kind, field))
+            self._fields.append((field, equal, value))
+            if field == "metadata.name" and equal:
+                self.name = value
+
+    def only(self, name: str) -> None:
+        """Narrow the selection to one name, as a watch on a single object's path does."""
+        self._fields.append(("metadata.name", True, name))
+        self.name = name
+        self.everything = False
+
+    def matches(self, row: Row) -> bool:
+        if self._fields and not self._match_fields(row):
+            return False
+        return self._labels is None or self._labels.matches(labels_of(row))
+
+    def _match_fields(self, row: Row) -> bool:
+        obj: Obj | None = None
+        for field, equal, value in self._fields:
+            if field == "metadata.name":
+                actual = row.key.name
+            elif field == "metadata.namespace":
+                actual = row.key.namespace
+            else:
+                if obj is None:
+                    obj = orjson.loads(shown(self._kind, row))
+                actual = self._kind.shape.field_labels[field](obj)
+            if (actual == value) is not equal:
+                return False
+        return True
+
+
+def _unknown_field(kind: Kind, field: str) -> str:
+    if kind.custom:
+        return f"field label not supported: {field}"
+    known = ["metadata.name", "metadata.namespace", *kind.shape.field_labels]
+    if len(known) > 2:
+        return f"field label not supported: {field}"
+    shown_names = ", ".join(f'"{name}"' for name in known)
+    return f'"{field}" is not a known field selector: only {shown_names}'

@@ -1,0 +1,80 @@
+"""
+What some kinds do beyond being stored, where they are written.
+
+Each is a few lines that need a look at other objects: the addresses already
+given to Services, the other CRDs of a group, the namespaces that must stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+
+from lamina.objects.types import Made, Obj
+from lamina.server import words
+from lamina.server.builtin.services import allocate
+from lamina.server.custom.names import status_of
+from lamina.server.kind import Kind
+from lamina.server.plane import Plane, Target
+from lamina.server.registry import CRDS
+
+_PROTECTED: Final = ("default", "kube-system", "kube-public")
+_GRACE: Final = 30
+
+
+def before_create(plane: Plane, target: Target, obj: Made) -> None:
+    """Finish an admitted object with what only the present state of the store can tell."""
+    hook = _ON_CREATE.get(target.kind.bucket)
+    if hook is not None:
+        hook(plane, target, obj, None)
+
+
+def before_update(plane: Plane, target: Target, new: Made, old: Obj) -> None:
+    """The same for a change."""
+    hook = _ON_UPDATE.get(target.kind.bucket)
+    if hook is not None:
+        hook(plane, target, new, old)
+
+
+def before_delete(plane: Plane, target: Target, obj: Obj) -> None:
+    """Refuse deletions that would take the ground away."""
+    if target.kind.bucket == "namespaces" and target.name in _PROTECTED:
+        raise words.forbidden(target.kind, target.name, "this namespace may not be deleted")
+
+
+def grace_of(kind: Kind, obj: Obj, asked: int | None) -> int:
+    """Return how many seconds an object is given to end by itself; only a scheduled Pod is given any."""
+    if kind.bucket != "pods":
+        return 0
+    spec = obj.get("spec") or {}
+    phase = (obj.get("status") or {}).get("phase")
+    if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+        return 0
+    if asked is None:
+        asked = spec.get("terminationGracePeriodSeconds", _GRACE)
+    return max(0, asked)
+
+
+def _addresses(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
+    used = set()
+    for row in plane.store.list("services").rows:
+        if row.key[1:] != target.key[1:]:
+            used.update((orjson.loads(row.value).get("spec") or {}).get("clusterIPs") or ())
+    allocate(new, old, used)
+
+
+def _definition(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
+    group = (new.get("spec") or {}).get("group")
+    others = [
+        crd
+        for row in plane.store.list(CRDS).rows
+        if row.key.name != target.name and (crd := orjson.loads(row.value))["spec"]["group"] == group
+    ]
+    new["status"] = status_of(new, others, plane.now())
+
+
+_Hook = Callable[[Plane, Target, Made, Obj | None], None]
+_ON_CREATE: dict[str, _Hook] = {"services": _addresses, CRDS: _definition}
+_ON_UPDATE: dict[str, _Hook] = {"services": _addresses, CRDS: _definition}

@@ -1,0 +1,210 @@
+"""
+End an object, or ask for its end.
+
+An object without finalizers is gone at once. One with finalizers, its own or
+those that foreground and orphan deletion add, is marked and stays until the
+last of them is removed.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import orjson
+
+from lamina.errors import BadRequest
+from lamina.objects.types import Made, Obj
+from lamina.server import body as bodies
+from lamina.server import words
+from lamina.server.kind import Findings
+from lamina.server.options import check_dry_run
+from lamina.server.plane import Plane, Target
+from lamina.server.rendering import list_answer, object_answer, remember, shown
+from lamina.server.request import Answer, Request, json_answer
+from lamina.server.selection import Selection
+from lamina.server.specials import before_delete, grace_of
+from lamina.server.store import Row
+from lamina.server.verbs.list import read
+from lamina.server.verbs.update import is_released
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+_POLICIES = ("Background", "Foreground", "Orphan")
+
+
+class DeleteOptions(NamedTuple):
+    """How to delete: which dependents go too, and which object it must still be."""
+
+    policy: str | None
+    grace: int | None
+    uid: str
+    version: str
+    dry_run: bool
+
+
+async def delete(plane: Plane, request: Request, target: Target) -> Answer:
+    """Answer with a Status when the object is gone, with the object when something holds it."""
+    options = read_options(request)
+    row = plane.store.newest(target.key)
+    if row is None:
+        raise words.not_found(target.kind, target.name)
+    gone, row, obj = await end(plane, target, row, options)
+    if not gone:
+        return object_answer(request, target.kind, shown(target.kind, row), plane.now())
+    details = {**words.details(target.kind, target.name), "uid": obj["metadata"]["uid"]}
+    return json_answer(
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    )
+
+
+async def delete_collection(plane: Plane, request: Request, target: Target) -> Answer:
+    """Answer with the list of what was deleted; each object goes as if it had been deleted alone."""
+    options = read_options(request)
+    if request.parameter("watch"):
+        raise BadRequest("watch is not a parameter of a deletion")
+    page = await read(plane, request, target, Selection(target.kind, request))
+    ended: list[bytes] = []
+    for one in page.rows:
+        spot = target._replace(namespace=one.key.namespace, name=one.key.name)
+        row = plane.store.newest(spot.key)
+        if row is None:
+            continue
+        _, row, _ = await end(plane, spot, row, options)
+        ended.append(shown(target.kind, row))
+    metadata: dict[str, Any] = {"resourceVersion": str(plane.store.version)}
+    if page.token:
+        metadata["continue"] = page.token
+    return list_answer(request, target.kind, ended, metadata, plane.now())
+
+
+async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) -> tuple[bool, Row, Obj]:
+    """Delete or mark one object; return whether it is gone, its last row, and its content."""
+    kind = target.kind
+    obj: Made = orjson.loads(row.value)
+    metadata: Made = obj["metadata"]
+    _check(target, metadata, options)
+    before_delete(plane, target, obj)
+    grace = grace_of(kind, obj, options.grace)
+    marked = "deletionTimestamp" in metadata
+    changed = _add_finalizers(metadata, options.policy)
+    held = bool(metadata.get("finalizers")) or kind.bucket == "namespaces" or grace > 0
+    if not held:
+        if options.dry_run:
+            return True, row, obj
+        stored = await plane.store.append(target.key, obj, expect=row.version, deleted=True)
+        return True, stored, obj
+    if marked:
+        changed |= _shorten(plane, metadata, grace)
+    else:
+        changed = True
+        metadata["deletionTimestamp"] = (plane.now() + timedelta(seconds=grace)).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
+        metadata["deletionGracePeriodSeconds"] = grace
+        if "generation" in metadata:
+            metadata["generation"] += 1
+        if kind.bucket == "namespaces":
+            obj.setdefault("status", {})["phase"] = "Terminating"
+    released = is_released(kind, obj)
+    if not changed and not released:
+        return False, row, obj
+    if options.dry_run:
+        return released, Row(target.key, row.version, orjson.dumps(obj)), obj
+    stored = await plane.store.append(target.key, obj, expect=row.version, deleted=released)
+    remember(kind, stored)
+    return released, stored, obj
+
+
+def _check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
+    if options.uid and options.uid != metadata["uid"]:
+        raise words.conflict(
+            target.kind,
+            target.name,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    if options.version and options.version != metadata["resourceVersion"]:
+        raise words.conflict(
+            target.kind,
+            target.name,
+            f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in "
+            f"record ({metadata['resourceVersion']}). The object might have been modified",
+        )
+
+
+def _add_finalizers(metadata: Made, policy: str | None) -> bool:
+    """Bring the garbage collector's finalizers in line with the policy; say whether that changed anything."""
+    before = metadata.get("finalizers") or []
+    if policy is None and (FOREGROUND in before or ORPHAN in before):
+        return False
+    after = [one for one in before if one not in (FOREGROUND, ORPHAN)]
+    if policy == "Foreground":
+        after.append(FOREGROUND)
+    elif policy == "Orphan":
+        after.append(ORPHAN)
+    if after == before:
+        return False
+    if after:
+        metadata["finalizers"] = after
+    else:
+        metadata.pop("finalizers", None)
+    return True
+
+
+def _shorten(plane: Plane, metadata: Made, grace: int) -> bool:
+    """Let a second deletion bring the end nearer, never further away."""
+    if grace >= metadata.get("deletionGracePeriodSeconds", 0):
+        return False
+    metadata["deletionTimestamp"] = (plane.now() + timedelta(seconds=grace)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata["deletionGracePeriodSeconds"] = grace
+    return True
+
+
+def read_options(request: Request) -> DeleteOptions:
+    """Return the options of a deletion, from its body or else from the query; raises for what makes no sense."""
+    given: Made = {}
+    if request.body.strip():
+        given = bodies.parse(request.body, request.headers.get("content-type", ""), Findings())
+        named = given.get("kind") or "DeleteOptions"
+        if named != "DeleteOptions":
+            raise BadRequest(f"expected DeleteOptions, got {named}")
+    for field in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds"):
+        text = request.parameter(field)
+        if text and given.get(field) is None:
+            given[field] = _from_query(request, field, text)
+    policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+    if policy is not None and orphan is not None:
+        raise _invalid(
+            "propagationPolicy",
+            "FieldValueInvalid",
+            f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set',
+        )
+    if policy is not None and policy not in _POLICIES:
+        raise _invalid(
+            "propagationPolicy",
+            "FieldValueNotSupported",
+            f'Unsupported value: "{policy}": supported values: "Background", "Foreground", "Orphan", "nil"',
+        )
+    if orphan is not None:
+        policy = "Orphan" if orphan else "Background"
+    grace = given.get("gracePeriodSeconds")
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+        raise BadRequest("DeleteOptions.gracePeriodSeconds must be an integer")
+    conditions = given.get("preconditions") or {}
+    dry_run = check_dry_run(
+        [*(given.get("dryRun") or ()), *request.parameters.get("dryRun", ())], "DeleteOptions"
+    )
+    return DeleteOptions(
+        policy, grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
+    )
+
+
+def _from_query(request: Request, field: str, text: str) -> Any:
+    if field == "orphanDependents":
+        return request.flag(field)
+    return request.number(field) if field == "gracePeriodSeconds" else text
+
+
+def _invalid(field: str, reason: str, message: str) -> Exception:
+    return words.invalid_options("DeleteOptions", field, reason, message)

@@ -1,0 +1,89 @@
+"""Replace an object, or what one endpoint shows of it."""
+
+from __future__ import annotations
+
+import orjson
+
+from lamina.errors import BadRequest, Cause, Conflict
+from lamina.objects.types import Made, Obj
+from lamina.server import words
+from lamina.server.admission import admit_update, check_version, is_same, place, read_body
+from lamina.server.fields import invalid_error
+from lamina.server.kind import Kind
+from lamina.server.options import WriteOptions, write_options
+from lamina.server.plane import Plane, Target
+from lamina.server.rendering import object_answer, remember, shown
+from lamina.server.request import Answer, Request
+from lamina.server.specials import before_update
+from lamina.server.store import Row
+
+
+async def update(plane: Plane, request: Request, target: Target) -> Answer:
+    """Answer 200 with the object as it now is. There is no upsert: an absent object is a 404."""
+    options = write_options(request, "UpdateOptions")
+    new = read_body(request, target, options)
+    place(target, new)
+    metadata = new["metadata"]
+    if metadata.setdefault("name", target.name) != target.name:
+        raise BadRequest(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
+        )
+    row = plane.store.newest(target.key)
+    if row is None:
+        raise words.not_found(target.kind, target.name)
+    old = orjson.loads(shown(target.kind, row))
+    wanted = metadata.get("resourceVersion", "")
+    if target.kind.custom and not wanted:
+        cause = Cause(
+            "FieldValueInvalid",
+            "Invalid value: 0x0: must be specified for an update",
+            "metadata.resourceVersion",
+        )
+        raise invalid_error(target.kind, target.name, [cause])
+    if metadata.get("uid") and metadata["uid"] != old["metadata"]["uid"]:
+        raise precondition_failed(target, metadata["uid"], old["metadata"]["uid"])
+    check_version(target, wanted, str(row.version))
+    new = admit_update(plane, request, target, new, old, options)
+    row = await put(plane, target, new, old, row, options)
+    return object_answer(request, target.kind, shown(target.kind, row), plane.now())
+
+
+def precondition_failed(target: Target, wanted: str, actual: str) -> Conflict:
+    """Say that the object is another one of the same name."""
+    return words.conflict(
+        target.kind,
+        target.name,
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}",
+    )
+
+
+async def put(plane: Plane, target: Target, new: Made, old: Obj, row: Row, options: WriteOptions) -> Row:
+    """
+    Store an admitted change and return its row; the old one where nothing changed or this is a dry run's end.
+
+    An object on its way out goes with its last finalizer.
+    """
+    kind = target.kind
+    before_update(plane, target, new, old)
+    if is_same(new, old):
+        await plane.store.settled(row)
+        return row
+    stored = kind.shape.store(new) if kind.converts or kind.custom else new
+    ends = is_released(kind, new)
+    if options.dry_run:
+        return Row(target.key, row.version, orjson.dumps({"metadata": stored["metadata"], **stored}))
+    written = await plane.store.append(target.key, stored, expect=row.version, deleted=ends)
+    remember(kind, written)
+    return written
+
+
+def is_released(kind: Kind, obj: Obj) -> bool:
+    """Say whether an object was only waiting for finalizers, and the last of them is gone."""
+    metadata = obj["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        # A namespace has finalizers of its own, in its spec, and outlives those of its metadata.
+        and not (kind.bucket == "namespaces" and (obj.get("spec") or {}).get("finalizers"))
+    )

@@ -1,0 +1,34 @@
+"""What a request says about resource versions, and waiting for one that is still to come."""
+
+from __future__ import annotations
+
+from lamina.errors import BadRequest
+from lamina.server import words
+from lamina.server.plane import Plane
+from lamina.server.request import Request
+
+_PATIENCE = 3.0
+"""Seconds to wait for a version that another server may have promised; as long as the real one waits."""
+
+
+def version_of(request: Request) -> int | None:
+    """Return the resourceVersion asked for; None where there is none, 0 for any."""
+    text = request.parameter("resourceVersion")
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise BadRequest(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+async def at_least(plane: Plane, request: Request) -> int | None:
+    """Wait until the store has reached the version the request names, and return that version."""
+    version = version_of(request)
+    if version is not None:
+        await reach(plane, version)
+    return version
+
+
+async def reach(plane: Plane, version: int) -> None:
+    if version > plane.store.version and not await plane.store.wait_for(version, _PATIENCE):
+        raise words.too_large_version(version, plane.store.version)

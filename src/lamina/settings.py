@@ -1,0 +1,130 @@
+"""
+Every setting, its default and its sentence of help.
+
+Flags win over environment variables (`LAMINA_HISTORY` for `history`), which win
+over the file `lamina.toml` in the user's configuration folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lamina.errors import SettingsError
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a process is told at its start. Nothing else reads the environment."""
+
+    data: Path | None = _setting(
+        None, "Folder that keeps the server's state. Default: under the user's data folder."
+    )
+    ephemeral: bool = _setting(False, "Keep no state: everything is forgotten at the end.")
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(7443, "Port to listen on; 0 takes any free one.")
+    kubeconfig: Path | None = _setting(None, "Where to write the kubeconfig. Default: beside the state.")
+    history: float = _setting(300.0, "How long old versions are kept for watches and paged lists (20s, 5m).")
+    log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
+    log_format: str = _setting("text", "How log lines look: text or json.")
+
+
+def home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder that holds everything of this user's that is not told to be elsewhere."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or Path.home()) / ".local" / "share"
+    return Path(base) / "lamina"
+
+
+def load(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings that flags, environment and file add up to; raises SettingsError for what makes no sense."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or Path.home()) / ".config"
+    chosen: dict[str, Any] = {}
+    known = {one.name: one for one in dataclasses.fields(Settings)}
+    for source, values in (
+        ("lamina.toml", _file(Path(base) / "lamina" / "lamina.toml")),
+        ("the environment", _environment(known, environ)),
+        ("the command line", {name: value for name, value in flags.items() if value is not None}),
+    ):
+        for name, value in values.items():
+            if name not in known:
+                raise SettingsError(
+                    f"{source}: there is no setting {name}", hint=f"settings are {', '.join(known)}"
+                )
+            chosen[name] = _parse(name, value, source)
+    return Settings(**chosen)
+
+
+def _file(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}") from None
+
+
+def _environment(known: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: environ[key] for name in known if environ.get(key := f"LAMINA_{name.upper()}")}
+
+
+def _parse(name: str, value: Any, source: str) -> Any:
+    """Return a value as the setting holds it."""
+    try:
+        match name:
+            case "data" | "kubeconfig":
+                return Path(value).expanduser().absolute()
+            case "ephemeral":
+                return (
+                    value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
+                )
+            case "port":
+                port = int(value)
+                if not 0 <= port <= 65535:
+                    raise ValueError
+                return port
+            case "history":
+                return duration(value)
+            case "log":
+                return _one_of(value, ("debug", "info", "warning", "error"))
+            case "log_format":
+                return _one_of(value, ("text", "json"))
+            case _:
+                return str(value)
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError(f"{source}: {value!r} is no {name.replace('_', ' ')}", hint=_hint(name)) from None
+
+
+def _one_of(value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError
+    return str(value)
+
+
+def _hint(name: str) -> str:
+    return next(str(one.metadata["help"]) for one in dataclasses.fields(Settings) if one.name == name)
+
+
+def duration(value: Any) -> float:
+    """Return the seconds of a duration such as `20s` or `5m`; a bare number is seconds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        text = str(value).strip()
+        unit = next((unit for unit in ("ms", "s", "m", "h", "d") if text.endswith(unit)), "")
+        seconds = float(text.removesuffix(unit)) * (_UNITS[unit] if unit else 1.0)
+    if not 0 < seconds < 1e9:
+        raise ValueError(value)
+    return seconds

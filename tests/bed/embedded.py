@@ -1,0 +1,63 @@
+"""Lamina's own server, started the way a user starts it."""
+
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.bed.kubeconfig import read_kubeconfig
+from tests.bed.processes import start, until
+from tests.bed.server import Server, Stopwatch, has_default_account
+from tests.bed.trouble import BedError
+from tests.bed.wire import Api
+
+
+def lamina_command() -> Path:
+    """Return the `lamina` installed beside the Python that runs the tests."""
+    command = Path(sys.executable).with_name("lamina")
+    if not command.is_file():
+        raise BedError(f"{command.name} is not installed beside {sys.executable}: `make up` installs it")
+    return command
+
+
+def embedded_server(*, history: str | None = None, data: Path | None = None) -> Server:
+    """
+    Start `lamina up` on any free port and return once it is whole.
+
+    It keeps nothing unless `data` names a folder for its state. `history` says
+    how long old versions are kept. The kubeconfig appears when the server is
+    ready, so waiting for the file is waiting for the server.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="lamina-embedded-"))
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        kubeconfig = folder / "kubeconfig"
+        command: list[str | Path] = [lamina_command(), "up", "--port", "0", "--kubeconfig", kubeconfig]
+        command += ["--data", data] if data else ["--ephemeral"]
+        command += ["--history", history] if history else []
+
+        elapsed = Stopwatch()
+        program = start("lamina", command, folder / "lamina.log")
+        undo.callback(program.stop)
+        until("the kubeconfig was written", kubeconfig.is_file, programs=[program], patience=30, every=0.005)
+        ready_after = elapsed()
+        access = read_kubeconfig(kubeconfig)
+        ca_file = folder / "ca.crt"
+        ca_file.write_bytes(access.authority)
+        api = Api(access.url, str(ca_file), access.token)
+        until("there was a default service account", lambda: has_default_account(api), programs=[program])
+        whole_after = elapsed()
+
+        undo.pop_all()
+        return Server(
+            name="embedded",
+            url=access.url,
+            kubeconfig=kubeconfig,
+            ca_file=ca_file,
+            token=access.token,
+            programs=(program,),
+            ready_after=ready_after,
+            whole_after=whole_after,
+            clean_up=lambda: shutil.rmtree(folder, ignore_errors=True),
+        )

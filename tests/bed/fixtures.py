@@ -1,0 +1,58 @@
+"""
+Fixtures for tests that talk to a server from outside.
+
+The server is the embedded one, or the real one where LAMINA_TEST_SERVER says
+`real`. It is started once a session, so a test keeps to a namespace of its own.
+A conftest.py offers these by importing their names.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import cast, get_args
+from uuid import uuid4
+
+import pytest
+
+from tests.bed.either import start_server
+from tests.bed.kubectl import Kubectl, kubectl_command
+from tests.bed.server import Server, Which
+from tests.bed.wire import Api
+
+__all__ = ["api", "chosen_server", "kubectl", "namespace", "server"]
+
+
+def chosen_server() -> Which:
+    """Return which server the environment asks for."""
+    which = os.environ.get("LAMINA_TEST_SERVER", "embedded")
+    if which not in get_args(Which):
+        raise pytest.UsageError(f'LAMINA_TEST_SERVER: expected "embedded" or "real", got "{which}"')
+    return cast(Which, which)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The server under test, ready."""
+    with start_server(chosen_server()) as started:
+        yield started
+
+
+@pytest.fixture
+def api(server: Server) -> Api:
+    """Plain HTTP to the server, as an administrator."""
+    return server.api()
+
+
+@pytest.fixture
+def namespace(api: Api) -> Iterator[str]:
+    """A namespace of the test's own; its deletion is asked for and not waited for."""
+    name = f"t-{uuid4().hex[:10]}"
+    made = api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+    assert made.code == 201, made.text
+    yield name
+    api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(server: Server, namespace: str) -> Kubectl:
+    """kubectl as an administrator, in the test's namespace."""
+    return Kubectl(kubectl_command(), server.kubeconfig, namespace)

@@ -1,0 +1,172 @@
+"""
+Checks and scenarios by id: which there are, which must pass, which are open.
+
+A test says which id it shows with `@check("C07")`. `listed.txt` names the ids
+that must pass on the embedded server; the others are open, and `needs` says
+what they wait for. A landing may add lines to the list and removes none.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.bed.server import Which
+
+ROOT = Path(__file__).parents[2]
+TESTS = ("tests/conformance/checks",)
+LISTED = ROOT / "tests" / "conformance" / "listed.txt"
+KNOWN = tuple(f"C{number:02}" for number in range(1, 81))
+
+# What a control plane without nodes cannot do, be it ever so real.
+NOT_REAL = frozenset({"simulated pods"})
+
+
+def check(identifier: str, *, needs: str | None = None) -> pytest.MarkDecorator:
+    """Mark a test as showing an id, and say what the server needs for it beyond the plain API."""
+    return pytest.mark.check(identifier, needs=needs)
+
+
+def listed() -> tuple[str, ...]:
+    """Return the ids that must pass on the embedded server."""
+    return tuple(line for line in map(str.strip, LISTED.read_text().splitlines()) if line and line[0] != "#")
+
+
+def marked(item: pytest.Item) -> tuple[str, str | None] | None:
+    """Return the id a test shows and what it needs, if it shows one."""
+    mark = item.get_closest_marker("check")
+    return (str(mark.args[0]), mark.kwargs.get("needs")) if mark else None
+
+
+def is_due(identifier: str, needs: str | None, which: Which) -> bool:
+    """
+    Return whether a test with this id is run.
+
+    LAMINA_TEST_CHECKS names ids, or `all`. Without it the embedded server is
+    asked for what is listed, and the real one for everything it can do.
+    """
+    if asked := os.environ.get("LAMINA_TEST_CHECKS"):
+        return asked == "all" or identifier in asked.split(",")
+    if which == "real":
+        return needs not in NOT_REAL
+    return identifier in listed()
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of the tests of one id."""
+
+    needs: str | None
+    tests: int = 0
+    seconds: float = 0.0
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """ok, FAIL, or a dash where nothing was run."""
+        if self.failures:
+            return "FAIL"
+        return "ok" if self.passed else "-"
+
+
+class Recorder:
+    """A pytest plugin that prints a line a test and remembers it by id."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self.broken: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if found := marked(item):
+                record = self.records.setdefault(found[0], Record(needs=found[1]))
+                record.tests += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.broken.append(report.longreprtext)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
+        outcome = yield
+        report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's old-style wrapper
+        if found := marked(item):
+            self._note(found[0], _sentence(item.name), report)
+
+    def _note(self, identifier: str, sentence: str, report: pytest.TestReport) -> None:
+        record = self.records[identifier]
+        record.seconds += report.duration
+        if report.failed:
+            record.failures.append(report.longreprtext)
+            print(
+                f"{identifier}  FAIL  {report.duration:6.1f} s  {sentence}\n{report.longreprtext}", flush=True
+            )
+        elif report.when == "call" and report.passed:
+            record.passed += 1
+            print(f"{identifier}  ok    {report.duration:6.1f} s  {sentence}", flush=True)
+
+
+def run_ids(which: Which, ids: Sequence[str], *, kubectl: str | None = None) -> int:
+    """Run the checks named, or all that the server can be asked for, and return an exit code."""
+    everything = "all" if which == "embedded" else None
+    recorder = _run(which, ",".join(ids) if ids else everything, kubectl)
+    ran = {name: record for name, record in recorder.records.items() if record.verdict != "-"}
+    failed = [name for name, record in ran.items() if record.failures]
+    absent = [name for name in ids if name not in ran]
+    print(f"{len(ran) - len(failed)} passed, {len(failed)} failed on the {which} server")
+    if absent:
+        print(f"no test ran for {', '.join(absent)}")
+    if not ran:
+        print("nothing was run")
+    return 1 if failed or absent or recorder.broken or not ran else 0
+
+
+def report(which: Which, *, kubectl: str | None = None) -> int:
+    """Run what is listed, list what is open and why, and return an exit code."""
+    must = listed()
+    started = time.monotonic()
+    recorder = _run(which, ",".join(must) or "none", kubectl)
+    print()
+    for identifier in sorted({*KNOWN, *must, *recorder.records}):
+        record = recorder.records.get(identifier)
+        if identifier in must:
+            verdict = record.verdict if record and record.tests else "no test"
+            print(f"{identifier}  covered  {verdict}")
+        else:
+            why = f"needs {record.needs}" if record and record.needs else "not listed yet"
+            print(f"{identifier}  open     {why if record else 'no test'}")
+    bad = [one for one in must if one not in recorder.records or recorder.records[one].verdict != "ok"]
+    print(f"\n{len(must) - len(bad)} of {len(must)} listed pass, in {time.monotonic() - started:.0f} s")
+    if bad:
+        print(f"listed and not passing: {', '.join(bad)}")
+    return 1 if bad or recorder.broken else 0
+
+
+def _run(which: Which, ids: str | None, kubectl: str | None) -> Recorder:
+    os.environ["LAMINA_TEST_SERVER"] = which
+    if ids:
+        os.environ["LAMINA_TEST_CHECKS"] = ids
+    else:
+        os.environ.pop("LAMINA_TEST_CHECKS", None)
+    if kubectl:
+        os.environ["LAMINA_TEST_KUBECTL"] = kubectl
+    recorder = Recorder()
+    quiet = ["-p", "no:terminal", "-p", "no:cacheprovider", "-o", "addopts=--strict-markers"]
+    ended = pytest.main(
+        [*quiet, f"--rootdir={ROOT}", *(str(ROOT / one) for one in TESTS)], plugins=[recorder]
+    )
+    # A run that broke down has no failures to count, and must not look like one that passed.
+    if ended not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        recorder.broken.append(f"the test run broke down: pytest ended with {ended!r}")
+    for trouble in recorder.broken:
+        print(trouble)
+    return recorder
+
+
+def _sentence(name: str) -> str:
+    return name.removeprefix("test_").replace("_", " ")

@@ -1,0 +1,55 @@
+"""The arithmetic of the benchmark."""
+
+import os
+
+import pytest
+
+from bench.table import ROWS, comparison, failures, middle, ratio
+from bench.usage import family, processor_seconds, resident_bytes
+
+
+@pytest.mark.parametrize(
+    ("figure",        "theirs", "ours", "better"),
+    [
+        ("start to ready", 6.0,   1.0,    6.0),
+        ("create, 1 client", 100.0, 250.0,  2.5),
+        ("memory at rest", 400.0, 800.0,  0.5),
+        ("list of 5,000",  10.0,  0.0,    None),
+    ],
+)  # fmt: skip
+def test_a_ratio_above_one_is_to_our_credit(
+    figure: str, theirs: float, ours: float, better: float | None
+) -> None:
+    [row] = [row for row in ROWS if row.label == figure]
+
+    assert (
+        ratio(row, {row.measurement: {row.figure: theirs}}, {row.measurement: {row.figure: ours}}) == better
+    )
+
+
+def test_the_table_has_every_row_and_says_where_we_fall_short() -> None:
+    real = {row.measurement: {one.figure: 8.0 for one in ROWS} for row in ROWS}
+    ours = {row.measurement: {one.figure: 4.0 for one in ROWS} for row in ROWS}
+    lines = comparison(real, ours).splitlines()
+
+    assert len(lines) == len(ROWS) + 1
+    [start] = [line for line in lines if line.startswith("start to ready")]
+    assert start.split()[-3:] == ["2.00x", "6x", "short"]
+
+
+def test_rounds_are_reduced_to_their_middle() -> None:
+    rounds = [{"get, 1": {"rate": rate}} for rate in (1.0, 100.0, 3.0)]
+
+    assert middle(rounds) == {"get, 1": {"rate": 3.0}}
+
+
+def test_failed_requests_are_said() -> None:
+    assert failures({"get, 1": {"errors": 2.0}, "get, 32": {"errors": 0.0}}, "real") == [
+        "real: 2 requests failed in get, 1"
+    ]
+
+
+def test_usage_of_this_process_is_found() -> None:
+    assert os.getpid() in family([os.getpid()])
+    assert resident_bytes([os.getpid()]) > 1 << 20
+    assert processor_seconds([os.getpid()]) > 0

@@ -1,0 +1,49 @@
+"""Which checks are run where."""
+
+import pytest
+
+from tests.bed import scenarios
+from tests.bed.scenarios import KNOWN, Record, is_due, listed
+from tests.bed.server import Which
+
+
+@pytest.mark.parametrize(
+    ("asked", "which",    "identifier", "needs",          "due"),
+    [
+        (None,    "real",     "C01",    None,             True),
+        (None,    "real",     "C34",    "CEL",            True),
+        (None,    "real",     "C70",    "simulated pods", False),
+        ("C70",   "real",     "C70",    "simulated pods", True),
+        ("C70",   "real",     "C01",    None,             False),
+        ("all",   "embedded", "C34",    "CEL",            True),
+        ("none",  "embedded", "C01",    None,             False),
+        (None,    "embedded", "C02",    None,             True),
+        (None,    "embedded", "C03",    None,             False),
+    ],
+)  # fmt: skip
+def test_what_is_run_follows_the_list_the_server_and_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+    asked: str | None,
+    which: Which,
+    identifier: str,
+    needs: str | None,
+    due: bool,
+) -> None:
+    monkeypatch.setattr(scenarios, "listed", lambda: ("C02",))
+    if asked is None:
+        monkeypatch.delenv("LAMINA_TEST_CHECKS", raising=False)
+    else:
+        monkeypatch.setenv("LAMINA_TEST_CHECKS", asked)
+
+    assert is_due(identifier, needs, which) is due
+
+
+def test_everything_listed_is_known_and_listed_once() -> None:
+    assert set(listed()) <= set(KNOWN)
+    assert len(set(listed())) == len(listed())
+
+
+def test_an_id_without_a_passed_test_is_not_ok() -> None:
+    assert Record(needs=None, tests=1).verdict == "-"
+    assert Record(needs=None, tests=2, passed=1, failures=["why"]).verdict == "FAIL"
+    assert Record(needs=None, tests=1, passed=1).verdict == "ok"

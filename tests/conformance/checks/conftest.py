@@ -1,0 +1,51 @@
+"""What the checks share: a server, a namespace of their own, and the Widget kind."""
+
+import json
+
+import pytest
+
+from tests.bed.fixtures import api, chosen_server, kubectl, namespace, server
+from tests.bed.kubectl import Kubectl, kubectl_command
+from tests.bed.patience import settles_at
+from tests.bed.scenarios import is_due, marked
+from tests.bed.server import Server
+from tests.conformance.checks.objects import GROUP, widget_definition
+
+__all__ = ["api", "kubectl", "namespace", "server"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", "check(id, needs=None): the test shows what this id says")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is still open on the chosen server."""
+    which = chosen_server()
+    left_out = [item for item in items if (found := marked(item)) and not is_due(*found, which)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture
+def configmaps(namespace: str) -> str:
+    """The path of the ConfigMaps in the test's namespace."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
+@pytest.fixture(scope="session")
+def widget_kind(server: Server) -> str:
+    """The Widget kind, defined once a session with kubectl; what kubectl said about it."""
+    everyone = Kubectl(kubectl_command(), server.kubeconfig)
+    said = everyone("apply", "-f", "-", given=json.dumps(widget_definition()))
+    said += everyone("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=10s")
+    # A real server says Established a little before it answers.
+    settles_at(lambda: server.api().get(f"/apis/{GROUP}/v1/namespaces/default/widgets").code, 200)
+    return said
+
+
+@pytest.fixture
+def widgets(widget_kind: str, namespace: str) -> str:
+    """The path of the Widgets in the test's namespace."""
+    return f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets"

@@ -1,0 +1,233 @@
+"""Following the log: every change once, in order, and nobody holds up anybody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lamina.errors import Gone
+from lamina.server.bucket import Window
+from lamina.server.follower import BATCH
+from lamina.server.log import Log
+from tests.server.stores import STORES, collect, drop, opened, put, told
+
+
+@pytest.fixture(params=STORES)
+def which(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def store(which: str, tmp_path: Path) -> AsyncIterator[Log]:
+    async with opened(which, tmp_path / "data") as store:
+        yield store
+
+
+async def test_a_follower_sees_every_change_once_and_in_order(store: Log) -> None:
+    await put(store, "a")
+    follower = store.follow(1, "configmaps")
+    assert told(await anext(follower)) == [("ADDED", "a")]
+
+    reading = asyncio.ensure_future(collect(follower, 3))
+    await put(store, "a", x="2")
+    await put(store, "elsewhere", bucket="secrets")
+    await put(store, "b")
+    await drop(store, "a")
+
+    assert told(await reading) == [("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+
+
+async def test_changes_that_come_together_are_handed_out_together(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    reading = asyncio.ensure_future(anext(follower))
+    await asyncio.sleep(0)
+
+    await asyncio.gather(*(put(store, f"n{n}") for n in range(20)))
+
+    assert len(await reading) == 20
+
+
+async def test_a_change_is_seen_only_once_it_can_be_read(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    writing = [asyncio.ensure_future(put(store, f"n{n}")) for n in range(10)]
+
+    for row, _ in await collect(follower, 10):
+        assert store.get(row.key) is row
+        assert store.version >= row.version
+    await asyncio.gather(*writing)
+
+
+async def test_a_follower_of_one_namespace_hears_nothing_of_the_others(store: Log) -> None:
+    follower = store.follow(1, "configmaps", "mine")
+    await put(store, "a", "theirs")
+    await put(store, "b", "mine")
+    assert told(await anext(follower)) == [("ADDED", "b")]
+
+    reading = asyncio.ensure_future(anext(follower))
+    await put(store, "c", "theirs")
+    await put(store, "d", "theirs")
+    assert not reading.done()
+    await put(store, "e", "mine")
+
+    assert told(await reading) == [("ADDED", "e")]
+
+
+async def test_a_follower_far_behind_is_caught_up_in_batches(store: Log) -> None:
+    await asyncio.gather(*(put(store, f"n{n}") for n in range(BATCH + 10)))
+    follower = store.follow(1, "configmaps")
+
+    first = await anext(follower)
+    assert follower.version == first[-1].row.version
+    second = await anext(follower)
+
+    assert (len(first), len(second)) == (BATCH, 10)
+    assert [event.row.version for event in [*first, *second]] == list(range(2, BATCH + 12))
+    assert follower.version == store.version
+
+
+async def test_a_thousand_followers_each_see_everything(store: Log) -> None:
+    reading = [asyncio.ensure_future(collect(store.follow(1, "configmaps"), 30)) for _ in range(1_000)]
+    for _ in range(3):
+        await asyncio.gather(*(put(store, f"n{n}") for n in range(10)))
+
+    for events in await asyncio.gather(*reading):
+        assert [event.row.version for event in events] == list(range(2, 32))
+
+
+async def test_a_version_that_is_compacted_away_is_gone_at_once(store: Log) -> None:
+    for x in "123":
+        await put(store, "a", x=x)
+    store.compact(3)
+
+    with pytest.raises(Gone, match=r"too old resource version: 2 \(3\)"):
+        store.follow(2, "configmaps")
+    assert told(await anext(store.follow(3, "configmaps"))) == [("MODIFIED", "a")]
+
+
+async def test_a_follower_that_does_not_keep_up_is_told_so(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    await put(store, "a")
+    assert len(await anext(follower)) == 1
+
+    await put(store, "b")
+    await put(store, "c")
+    store.compact(store.version)
+
+    with pytest.raises(Gone):
+        await anext(follower)
+
+
+async def test_a_follower_that_does_not_keep_up_holds_up_nobody(which: str, tmp_path: Path) -> None:
+    async with opened(which, tmp_path, window=Window(events=8)) as store:
+        slow, quick = store.follow(1, "configmaps"), store.follow(1, "configmaps")
+        for n in range(20):
+            await put(store, f"n{n}")
+            assert len(await anext(quick)) == 1
+
+        with pytest.raises(Gone):
+            await anext(slow)
+
+
+async def test_who_waits_has_read_everything_and_is_never_behind(which: str, tmp_path: Path) -> None:
+    async with opened(which, tmp_path, window=Window(events=8)) as store:
+        quiet = store.follow(1, "configmaps", "quiet")
+        patient = store.follow(1, "configmaps", "quiet")
+        waiting = asyncio.ensure_future(anext(quiet))
+        for n in range(20):
+            assert await patient.next(timeout=0.001) == ()
+            await put(store, f"n{n}", "busy")
+        store.compact(store.version)
+
+        await put(store, "at-last", "quiet")
+
+        assert told(await waiting) == [("ADDED", "at-last")]
+
+
+async def test_a_version_that_is_yet_to_come_is_waited_for(store: Log) -> None:
+    follower = store.follow(3, "configmaps")
+    assert follower.version == 3
+    reading = asyncio.ensure_future(anext(follower))
+
+    for name in "abc":
+        await put(store, name)
+
+    assert told(await reading) == [("ADDED", "c")]
+
+
+async def test_waiting_can_be_given_up_and_taken_up_again(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    for n in range(5):
+        reading = asyncio.ensure_future(anext(follower))
+        await asyncio.sleep(0)
+        writing = asyncio.ensure_future(put(store, f"n{n}"))
+        if n % 2:
+            await writing  # the reader was woken, and is cancelled before it runs
+        reading.cancel()
+        await asyncio.wait([reading])
+        await writing
+
+    seen = [] if reading.cancelled() else list(reading.result())
+    seen += await collect(follower, 5 - len(seen))
+    assert [name for _, name in told(seen)] == ["n0", "n1", "n2", "n3", "n4"]
+
+
+async def test_nothing_within_the_timeout_is_an_empty_batch(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    await put(store, "a", bucket="secrets")
+
+    assert await follower.next(timeout=0.001) == ()
+    assert follower.version == store.version
+
+    await put(store, "b")
+    assert told(await follower.next(timeout=60) or ()) == [("ADDED", "b")]
+
+
+async def test_a_bookmark_never_speaks_of_changes_that_were_not_handed_out(store: Log) -> None:
+    follower, other = store.follow(1, "configmaps"), store.follow(1, "configmaps", "other")
+    assert follower.version == 1
+    await put(store, "a", bucket="secrets")
+    assert follower.version == other.version == 2
+
+    waiting = asyncio.ensure_future(anext(follower))
+    await asyncio.sleep(0)
+    await put(store, "b")
+    await put(store, "c")
+
+    assert [event.row.version for event in await waiting] == [3, 4] or follower.version == 3
+    assert other.version == 2
+    assert await other.next(timeout=0.001) == ()
+    assert other.version == 4
+
+
+async def test_a_follower_ends_when_the_store_closes_and_misses_nothing(store: Log) -> None:
+    waiting, behind, bounded = (store.follow(1, "configmaps") for _ in range(3))
+
+    async def everything() -> list[tuple[str, str]]:
+        return [said async for batch in waiting for said in told(batch)]
+
+    reading = asyncio.ensure_future(everything())
+    await put(store, "a")
+    last = asyncio.ensure_future(put(store, "b"))
+    await asyncio.sleep(0)
+    await store.close()
+
+    assert await reading == [("ADDED", "a"), ("ADDED", "b")]
+    assert [said async for batch in behind for said in told(batch)] == [("ADDED", "a"), ("ADDED", "b")]
+    assert len(await bounded.next(timeout=1) or ()) == 2
+    assert await bounded.next(timeout=1) is None
+    await last
+
+
+async def test_one_follower_has_one_reader(store: Log) -> None:
+    follower = store.follow(1, "configmaps")
+    reading = asyncio.ensure_future(anext(follower))
+    await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="one reader"):
+        await anext(follower)
+
+    await put(store, "a")
+    assert len(await reading) == 1

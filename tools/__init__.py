@@ -1,0 +1,1 @@
+"""Programs run while building lamina, never by it."""
