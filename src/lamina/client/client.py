@@ -9,7 +9,7 @@ whether or not the server bothered to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -174,7 +174,7 @@ class Client:
         fields: str = "",
         metadata_only: bool = False,
         seconds: int | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """
         Yield what happens after a version, bookmarks included, until the server ends the stream.
 

@@ -22,20 +22,17 @@ and the names, numbers and times in metadata are nobody's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from lamina.errors import BadRequest, Cause, Conflict
-from lamina.merge import fieldset
+from lamina.merge import fieldset, last_applied
 from lamina.merge.check import listed, problems
-from lamina.merge.compare import Comparison, added, compare, fields_of
-from lamina.merge.fieldset import FieldSet, difference, intersection, union, without
+from lamina.merge.fieldset import FieldSet
 from lamina.merge.managed import (
-    APPLY,
     BEFORE_FIRST_APPLY,
     UPDATE,
-    Entry,
     Identity,
     Manager,
     Owners,
@@ -43,25 +40,10 @@ from lamina.merge.managed import (
     means_reset,
     stored_owners,
 )
-from lamina.merge.node import UntypableError, node_of
-from lamina.merge.overlay import overlay
-from lamina.merge.prune import Claim, View, pruned, reconciled
+from lamina.merge.node import UntypableError
+from lamina.merge.ownership import Disagreement, Ledger, Outcome, Versions
 from lamina.merge.schema import Schema
-from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
-
-Versions: TypeAlias = Callable[[str], tuple[Schema, Callable[[Obj], Obj]] | None]
-"""Gives for an API version its schema and how to show an object in it; None for one that is not served."""
-
-NOBODYS: Final = frozenset(
-    {
-        "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-        "resourceVersion",
-    }
-)  # fmt: skip
-"""The fields of metadata that are nobody's."""
-
-_ITSELF: Final = fieldset.of(["metadata"])
 
 
 class Applied(NamedTuple):
@@ -97,21 +79,23 @@ def track_update(
     managedFields counts, as long as it makes sense and the object itself was
     written: one empty entry starts again with nothing. An object without any
     entries stays without until somebody applies to it.
+
+    Without `versions`, entries written in another version stay as they are;
+    with it, those in a version it does not know are dropped.
     """
-    before = (live or {}).get("metadata") or {}
-    owners = _owners(before.get("managedFields"), new, manager)
+    stored = _stored(live)
+    owners = _owners(stored, new, manager)
     if not owners and live is not None:
         return []
-    session = _Session(schema, manager.api_version, _set_of(tuple(map(tuple, untracked))), versions)
+    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
     try:
-        session.update(owners, live, new, manager.identity, now)
+        owners = ledger.update(owners, live, new, manager.identity, now)
     except UntypableError:
-        # Better nobody's than wrong: the next apply finds out again who owns what.
+        # Better nobody's than wrong: the next apply finds out again what there is to own.
         return []
     owners.cap()
     entries = owners.as_json()
-    stored: list[Made] | None = before.get("managedFields")
-    return stored if stored is not None and entries == stored else entries
+    return stored if stored == entries else entries
 
 
 def apply(
@@ -129,29 +113,118 @@ def apply(
     """
     Return what an object becomes when a manager states part of it, and who owns what then.
 
-    `live` is None for an object that does not exist yet. Raises BadRequest
-    for fields the schema does not have, and Conflict, with a cause for each
-    field, where somebody else owns a field that would change.
+    `live` is None for an object that does not exist yet. `kind` is for
+    objects that do not say theirs. Raises BadRequest for fields the schema
+    does not have, and Conflict, with a cause for each field, where somebody
+    else owns a field that would change.
 
-    Nulls stay: a null that was stated is in the result. Defaults are the
-    caller's business, and so is dropping nulls.
+    A null that was stated is in the result. Dropping nulls and filling in
+    defaults are the caller's business.
     """
-    session = _Session(schema, manager.api_version, _set_of(tuple(map(tuple, untracked))), versions)
-    found = problems(applied, session.node)
+    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
+    if (applied.get("metadata") or {}).get("managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    found = problems(applied, ledger.node)
     if found:
-        where = _where(applied, manager, kind)
-        raise BadRequest(f"failed to create typed patch object ({where}): {listed(found)}")
-    before: list[Made] | None = ((live or {}).get("metadata") or {}).get("managedFields")
-    owners = stored_owners(before)
+        raise BadRequest(
+            f"failed to create typed patch object ({_where(applied, manager, kind)}): {listed(found)}"
+        )
+    stored = _stored(live)
     try:
-        if live is not None and not owners:
-            first = Identity(BEFORE_FIRST_APPLY, UPDATE, manager.api_version, "")
-            session.update(owners, None, live, first, now)
-        obj = session.apply(owners, live or {}, applied, manager, force=force, now=now)
+        obj, owners = _applied(ledger, stored, live, applied, manager, force, now)
     except UntypableError as error:
-        where = _where(applied, manager, kind)
-        raise BadRequest(f"failed to create typed live object ({where}): {error}") from None
+        raise BadRequest(
+            f"failed to create typed live object ({_where(applied, manager, kind)}): {error}"
+        ) from None
+    if manager.name == last_applied.KUBECTL:
+        obj = last_applied.renewed(obj, applied, manager.api_version, kind)
     entries = owners.as_json()
-    if live is not None and obj is live and entries == before:
-        return Applied(_own(live), before, changed=False)
+    if obj is live and entries == stored:
+        return Applied(_own(obj), stored, changed=False)
     return Applied(_own(obj), entries, changed=True)
+
+
+def _applied(
+    ledger: Ledger,
+    stored: list[Made],
+    live: Obj | None,
+    applied: Obj,
+    manager: Manager,
+    force: bool,
+    now: str,
+) -> Outcome:
+    owners = stored_owners(stored)
+    if live is not None and not owners:
+        # Nobody kept track until now, so everything there is belongs to whoever came before.
+        before = Manager(BEFORE_FIRST_APPLY, UPDATE, manager.api_version, manager.subresource)
+        owners = ledger.update(owners, None, live, before.identity, now)
+    try:
+        return ledger.apply(owners, live, applied, manager.identity, force=force, now=now)
+    except Disagreement as refused:
+        conflicts = refused.fields
+        if manager.name == last_applied.KUBECTL and live is not None:
+            theirs = last_applied.fields_still_applied(live, ledger.node, ledger.version)
+            conflicts = {
+                who: left for who, clash in conflicts.items() if (left := fieldset.difference(clash, theirs))
+            }
+        if conflicts:
+            raise _conflict(conflicts) from None
+        return ledger.apply(owners, live, applied, manager.identity, force=True, now=now)
+
+
+def _stored(live: Obj | None) -> list[Made]:
+    entries: list[Made] | None = ((live or {}).get("metadata") or {}).get("managedFields")
+    return entries or []
+
+
+def _owners(stored: list[Made], new: Obj, manager: Manager) -> Owners:
+    """Return who owns what before a write, by the entries it brings along if it may, else by the stored ones."""
+    given = (new.get("metadata") or {}).get("managedFields")
+    if not manager.subresource and given and given is not stored and given != stored:
+        if means_reset(given):
+            return Owners()
+        # Whoever does not understand managedFields should not lose them by accident.
+        return given_owners(given) or stored_owners(stored)
+    return stored_owners(stored)
+
+
+@lru_cache(maxsize=256)
+def _set_of(paths: tuple[tuple[str, ...], ...]) -> FieldSet:
+    return fieldset.of(*paths)
+
+
+def _as_set(paths: Iterable[Sequence[str]]) -> FieldSet:
+    return _set_of(tuple(map(tuple, paths))) if paths else {}
+
+
+def _own(obj: Mapping[str, Any]) -> Made:
+    made = dict(obj)
+    metadata = made.get("metadata") or {}
+    made["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
+    return made
+
+
+def _where(applied: Obj, manager: Manager, kind: str) -> str:
+    metadata = applied.get("metadata") or {}
+    version = manager.api_version if "/" in manager.api_version else f"/{manager.api_version}"
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {version}, Kind={applied.get('kind') or kind}"
+
+
+def _conflict(conflicts: Mapping[Identity, FieldSet]) -> Conflict:
+    by_manager = {
+        who: [fieldset.show(path) for path in fieldset.paths(conflicts[who])]
+        for who in sorted(conflicts, key=Identity.as_text)
+    }
+    causes = [
+        Cause("FieldManagerConflict", f"conflict with {who}", path)
+        for who, paths in by_manager.items()
+        for path in paths
+    ]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = []
+        for who, paths in by_manager.items():
+            lines += [f"conflicts with {who}:", *(f"- {path}" for path in paths)]
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return Conflict(message, causes=causes)

@@ -19,15 +19,10 @@ Fields: TypeAlias = Mapping[str, Any]
 
 
 class View(NamedTuple):
-    """An object in one version of its kind."""
+    """An object as one version of its kind shows it."""
 
-    version: str
     node: Node
     obj: Fields
-
-
-Converter: TypeAlias = Callable[[View, str], View | None]
-"""Shows a view in another version; None where that version is not served any more."""
 
 
 class Claim(NamedTuple):
@@ -40,44 +35,44 @@ class Claim(NamedTuple):
 class Pruned(NamedTuple):
     """A pruned object as ownership sees it, with nulls where things were emptied, and as it is kept, without them."""
 
-    seen: View
-    kept: View
+    seen: Fields
+    kept: Fields
 
 
-def pruned(stated: View, last: Claim, claims: Sequence[Claim], convert: Converter) -> Pruned:
+def pruned(
+    stated: Fields,
+    node: Node,
+    last: Claim,
+    claims: Sequence[Claim],
+    shown: Callable[[str, Fields], View | None],
+) -> Pruned:
     """
     Return an object without what its applier stated last time and nobody owns now.
 
-    `claims` are everybody's, the applier's new one included. Fields are
-    compared in the version they were last stated in, and then in each version
-    somebody owns something in: a field that an owner knows by another name
-    counts as owned.
+    `claims` are everybody's, the applier's new one included. What is owned is
+    looked up in the version of each claim, as `shown` shows the object there,
+    and taken away here by the same path.
     """
-    here = convert(stated, last.version)
+    here = shown(last.version, stated)
     if here is None:
         return Pruned(stated, stated)
     gone = with_named(last.fields, here.node)
-    bare = _less(here, gone)
+    bare: Fields = removed(stated, gone, node) or {}
     by_version: dict[str, FieldSet] = {last.version: {}}
     for claim in claims:
         by_version[claim.version] = union(by_version.get(claim.version, {}), claim.fields)
-    full = here
     for version, owned in by_version.items():
-        there, left = convert(full, version), convert(bare, version)
-        if there is None or left is None:
-            continue
-        # Put back what somebody owns.
-        kept = union(_named_fields(left), with_named(owned, there.node))
-        full = there
-        bare = _less(there, difference(_named_fields(there), kept))
-    left = convert(bare, last.version) or here
+        full, left = shown(version, stated), shown(version, bare)
+        if full is not None and left is not None:
+            # Put back what somebody owns.
+            kept = union(_named_fields(left), with_named(owned, full.node))
+            bare = removed(stated, difference(_named_fields(full), kept), node) or {}
+    left = shown(last.version, bare) or here
     # And what was never the applier's to take away.
     really = intersection(difference(_named_fields(here), _named_fields(left)), gone)
-    return Pruned(_less(here, really), _less(here, really, nulls=False))
-
-
-def _less(view: View, fields: FieldSet, *, nulls: bool = True) -> View:
-    return view._replace(obj=removed(view.obj, fields, view.node, nulls=nulls) or {})
+    if not really:
+        return Pruned(stated, stated)
+    return Pruned(removed(stated, really, node) or {}, removed(stated, really, node, nulls=False) or {})
 
 
 def _named_fields(view: View) -> FieldSet:

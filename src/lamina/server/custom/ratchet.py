@@ -8,6 +8,7 @@ the list is a map. The elements of other lists have no name to be found by.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from lamina.server.custom.document import Document, item_schema, value_schema
@@ -44,10 +45,12 @@ class Link:
             return None
         if self._by_keys is None:
             self._by_keys = {}
-            for old in self.old:
-                # Of several with the same keys, the first is the one to be found.
-                self._by_keys.setdefault(_key(old, keys), old)
-        old = self._by_keys.get(_key(self.new[index], keys))
+            for candidate in self.old:
+                if (key := _key(candidate, keys)) is not None:
+                    # Of several with the same keys, the first is the one to be found.
+                    self._by_keys.setdefault(key, candidate)
+        key = _key(self.new[index], keys)
+        old = None if key is None else self._by_keys.get(key)
         return None if old is None else Link(schema, self.new[index], old)
 
     def _is_map_list(self) -> bool:
@@ -75,8 +78,12 @@ class Link:
         return same(new, old)
 
 
-def _key(element: Any, keys: Any) -> tuple[Any, ...]:
-    if not isinstance(element, dict):
-        return ()
+def _key(element: Any, keys: Sequence[str]) -> tuple[Any, ...] | None:
+    """Return what an element is found by; None where a key is missing or is no scalar."""
+    if not isinstance(element, dict) or not keys:
+        return None
+    values = [element.get(key) for key in keys]
+    if any(value is None or isinstance(value, dict | list) for value in values):
+        return None
     # The type stands beside the value: 1 and true are different keys.
-    return tuple((type(element.get(key)).__name__, repr(element.get(key))) for key in keys)
+    return tuple((type(value), value) for value in values)

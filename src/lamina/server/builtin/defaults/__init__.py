@@ -23,12 +23,11 @@ from lamina.server.builtin.defaults import (
     flowcontrol,
     networking,
     pods,
-    policies,
     resources,
     storage,
     workloads,
 )
-from lamina.server.builtin.structs import fields, is_struct, meaning
+from lamina.server.builtin.structs import Field, fields, is_struct, meaning
 
 Rule = Callable[[Made], None]
 
@@ -39,7 +38,6 @@ RULES: Final[Mapping[str, Rule]] = {
     **storage.RULES,
     **resources.RULES,
     **autoscaling.RULES,
-    **policies.RULES,
     **admission.RULES,
     **extensions.RULES,
     **flowcontrol.RULES,
@@ -59,12 +57,11 @@ def _rule(key: str) -> Rule | None:
     if not _concerned(key, frozenset()):
         return None
     own = RULES.get(key)
-    marked = [(field.name, field.default) for field in fields(key) if _is_marked(field.type, field.default)]
-    inner: dict[str, Callable[[Any], None]] = {}
-    for field in fields(key):
-        below = _below(field.type)
-        if below is not None:
-            inner[field.name] = below
+    marked = [(field.name, field.default) for field in fields(key) if _is_marked(field)]
+    inner = {field.name: below for field in fields(key) if (below := _below(field.type)) is not None}
+    if own is not None and not marked and not inner:
+        return own
+    few = list(inner.items()) if len(inner) <= _FEW else None
 
     def rule(obj: Made) -> None:
         if own is not None:
@@ -72,26 +69,58 @@ def _rule(key: str) -> Rule | None:
         for name, value in marked:
             if obj.get(name) is None:
                 obj[name] = value
-        if inner:
-            for name, value in obj.items():
-                below = inner.get(name)
-                if below is not None and value:
+        if few is not None:
+            for name, below in few:
+                if (value := obj.get(name)) is not None:
                     below(value)
+            return
+        for name, value in obj.items():
+            if value is not None and name in inner:
+                inner[name](value)
 
     return rule
 
 
+_FEW: Final = 4
+"""Up to how many fields are looked up one by one; beyond that it is quicker to look at those that are there."""
+
+
 def _below(go_type: str) -> Callable[[Any], None] | None:
+    """Return what there is to do for the value of a field: a struct, or structs in a list or map."""
+    struct = _struct_in(go_type)
+    each = _rule(struct) if struct else None
     known = meaning(go_type.removeprefix("*"))
-    if is_struct(known):
-        below = _rule(known)
-        if below is None or known == "":
-            return None
-        return below if go_type.startswith("*") or known not in _EMPTY_MATTERS else below
-    element = meaning(known.partition("]")[2]) if known.startswith(("[]", "map[")) else ""
-    each = _rule(element) if element and is_struct(element) else None
-    if each is None:
-        return None
-    if known.startswith("map["):
-        return lambda values: [each(value) for value in values.values()] and None
-    return lambda values: [each(value) for value in values] and None
+    if each is None or known == struct:
+        return each
+
+    def for_each(values: Any) -> None:
+        for value in values.values() if type(values) is dict else values:
+            each(value)
+
+    return for_each
+
+
+def _struct_in(go_type: str) -> str:
+    """Return the struct that a type is, or is a list or map of; empty where there is none."""
+    known = meaning(go_type.removeprefix("*"))
+    if known.startswith(("[]", "map[")):
+        known = meaning(known.partition("]")[2].removeprefix("*"))
+    return known if is_struct(known) else ""
+
+
+def _is_marked(field: Field) -> bool:
+    """Return whether a field is marked with a default that shows; a zero of something that is no pointer does not."""
+    return field.default is not MISSING and (field.type.startswith("*") or bool(field.default))
+
+
+def _concerned(key: str, above: frozenset[str]) -> bool:
+    """Return whether a struct, or anything inside it, has a rule or a marked field."""
+    if key in above:
+        return False
+    return (
+        key in RULES
+        or any(_is_marked(field) for field in fields(key))
+        or any(
+            _concerned(struct, above | {key}) for field in fields(key) if (struct := _struct_in(field.type))
+        )
+    )

@@ -1,0 +1,200 @@
+"""
+How fields change hands.
+
+Seen from one version of a kind, that of the request. Entries that were written
+in another version are judged there: the object is shown in that version before
+and after, and what differs then is what changed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from lamina.merge import fieldset
+from lamina.merge.compare import Comparison, compare, fields_of
+from lamina.merge.fieldset import FieldSet, difference, intersection, union, without
+from lamina.merge.managed import Entry, Identity, Owners
+from lamina.merge.node import Node, node_of
+from lamina.merge.overlay import overlay
+from lamina.merge.prune import Claim, View, pruned, reconciled
+from lamina.merge.schema import Schema
+from lamina.objects.diff import is_same
+from lamina.objects.types import Obj
+
+Versions: TypeAlias = Callable[[str], tuple[Schema, Callable[[Obj], Obj]] | None]
+"""Gives for an API version its schema and how to show an object of the request's version in it; None if it is not served."""  # fmt: skip
+
+NOBODYS: Final = frozenset(
+    {
+        "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+        "resourceVersion",
+    }
+)  # fmt: skip
+"""The fields of metadata that the server keeps, and nobody owns."""
+
+_METADATA_ITSELF: Final = fieldset.of(["metadata"])
+_NOTHING: Final = Comparison({}, {})
+
+
+class Disagreement(Exception):
+    """Others own fields that an apply would change; `fields` says who and which."""
+
+    def __init__(self, fields: Mapping[Identity, FieldSet]) -> None:
+        super().__init__(", ".join(map(str, fields)))
+        self.fields = fields
+
+
+class Outcome(NamedTuple):
+    """An object after an apply, the live one itself where it does not change, and everybody who owns part of it."""
+
+    obj: Mapping[str, Any]
+    owners: Owners
+
+
+class Ledger:
+    """The rules of ownership for one kind in one version; `untracked` are fields this request cannot change."""
+
+    def __init__(self, schema: Schema, version: str, untracked: FieldSet, versions: Versions | None) -> None:
+        self.node = node_of(schema)
+        self.version = version
+        self._untracked = untracked
+        self._versions = versions
+
+    def update(self, owners: Owners, live: Obj | None, new: Obj, writer: Identity, now: str) -> Owners:
+        """Return who owns what after a writer made one object out of another: it owns what it changed, alone."""
+        owners = self._in_todays_terms(owners)
+        before, after = ownable(live or {}), ownable(new)
+        comparison = self._compare(before, after, self.node)
+        owners = self._without_changed(owners, comparison, before, after, None)
+        fields = difference(comparison.changed, _METADATA_ITSELF)
+        if fields:
+            previous = owners.get(writer)
+            if previous is not None:
+                fields = union(fields, previous.fields)
+            owners[writer] = Entry(self.version, fields, now)
+        return owners
+
+    def apply(
+        self, owners: Owners, live: Obj | None, applied: Obj, applier: Identity, *, force: bool, now: str
+    ) -> Outcome:
+        """Return what an applier makes of an object; raises Disagreement unless by force."""
+        owners = self._in_todays_terms(owners)
+        stated = ownable(applied)
+        fields = without(difference(fields_of(stated, self.node), _METADATA_ITSELF), self._untracked)
+        if live is None:
+            owners[applier] = Entry(self.version, fields, now)
+            return Outcome(applied, owners)
+        last = owners.get(applier)
+        same_fields = last is not None and last.api_version == self.version and last.fields == fields
+        if not same_fields:
+            owners[applier] = Entry(self.version, fields, last.time if last else "")
+        kept = seen = overlay(live, stated, self.node)
+        if last is not None and not same_fields and self._leaves_something(last, owners):
+            claims = [Claim(entry.api_version, entry.fields) for entry in owners.values()]
+            seen, kept = pruned(seen, self.node, Claim(last.api_version, last.fields), claims, self._shown)
+        if seen is not live:
+            before, after = ownable(live), ownable(seen)
+            comparison = self._compare(before, after, self.node)
+            if not force:
+                self._refuse_conflicts(owners, comparison, before, after, applier)
+            owners = self._without_changed(owners, comparison, before, after, applier)
+            if is_same(live, kept):
+                kept = live
+            else:
+                owners[applier] = Entry(self.version, fields, now)
+        return Outcome(kept, owners)
+
+    def _in_todays_terms(self, owners: Owners) -> Owners:
+        """Return owners without those whose version is gone, in the terms of the schemas there are now."""
+        settled = Owners()
+        for identity, entry in owners.items():
+            node: Node | None = self.node
+            if entry.api_version != self.version and self._versions is not None:
+                served = self._versions(entry.api_version)
+                node = node_of(served[0]) if served else None
+            if node is not None:
+                settled[identity] = entry.owning(reconciled(entry.fields, node))
+        return settled
+
+    def _leaves_something(self, last: Entry, owners: Owners) -> bool:
+        """Say whether a manager last applied anything that is nobody's by now."""
+        left = last.fields
+        for entry in owners.values():
+            if entry.api_version == last.api_version:
+                left = difference(left, entry.fields)
+        return bool(left)
+
+    def _compare(self, before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
+        changed, removed = compare(before, after, node)
+        if self._untracked:
+            return Comparison(without(changed, self._untracked), without(removed, self._untracked))
+        return Comparison(changed, removed)
+
+    def _compared_for(
+        self, version: str, known: dict[str, Comparison], before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> Comparison:
+        """Return what changed, as an owner sees it who wrote in this version."""
+        comparison = known.get(version)
+        if comparison is None:
+            one, two = self._shown(version, before), self._shown(version, after)
+            comparison = self._compare(one.obj, two.obj, one.node) if one and two else _NOTHING
+            known[version] = comparison
+        return comparison
+
+    def _refuse_conflicts(
+        self,
+        owners: Owners,
+        comparison: Comparison,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        applier: Identity,
+    ) -> None:
+        known = {self.version: comparison}
+        conflicts: dict[Identity, FieldSet] = {}
+        for identity, entry in owners.items():
+            if identity != applier:
+                changed = self._compared_for(entry.api_version, known, before, after).changed
+                clash = intersection(entry.fields, changed) if changed else {}
+                if clash:
+                    conflicts[identity] = clash
+        if conflicts:
+            raise Disagreement(conflicts)
+
+    def _without_changed(
+        self,
+        owners: Owners,
+        comparison: Comparison,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        applier: Identity | None,
+    ) -> Owners:
+        """Return the owners after everybody but the applier has lost what changed, and all have lost what is gone."""
+        known = {self.version: comparison}
+        settled = Owners()
+        for identity, entry in owners.items():
+            if identity != applier:
+                changed, removed = self._compared_for(entry.api_version, known, before, after)
+                entry = entry.owning(difference(difference(entry.fields, changed), removed))
+            if entry.fields:
+                settled[identity] = entry
+        return settled
+
+    def _shown(self, version: str, obj: Mapping[str, Any]) -> View | None:
+        """Return an object as another version shows it; None where that version is not known."""
+        if version == self.version:
+            return View(self.node, obj)
+        served = self._versions(version) if self._versions else None
+        if served is None:
+            return None
+        schema, convert = served
+        return View(node_of(schema), convert(obj) if obj else obj)
+
+
+def ownable(obj: Obj) -> Mapping[str, Any]:
+    """Return an object without what is nobody's: its type, and the part of metadata the server keeps."""
+    view = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+    metadata = view.get("metadata")
+    if metadata:
+        view["metadata"] = {name: value for name, value in metadata.items() if name not in NOBODYS}
+    return view

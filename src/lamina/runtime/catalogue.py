@@ -1,0 +1,102 @@
+"""
+Which kinds there are, followed as they come and go.
+
+Discovery has no watch. Definitions of custom kinds do: whenever one says
+something new, discovery is asked again, and again a little later as long as the
+two do not agree, since a server may take a moment to serve what it accepted.
+Kinds that come from elsewhere are noticed at the next regular look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from structlog.typing import FilteringBoundLogger
+
+from lamina.core.definitions import is_established, kinds_of
+from lamina.core.world import Change
+from lamina.errors import LaminaError
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Obj
+
+_PERIOD = 60.0
+_SOONEST, _LATEST = 0.05, 5.0
+
+
+class Discoverer(Protocol):
+    async def discover(self) -> Kinds: ...
+
+
+class Catalogue:
+    """The kinds a cluster serves, as far as is known."""
+
+    def __init__(self, discoverer: Discoverer, log: FilteringBoundLogger, *, period: float = _PERIOD) -> None:
+        self.kinds = Kinds()
+        self._discoverer, self._log, self._period = discoverer, log, period
+        self._coming: dict[str, tuple[Kind, ...]] = {}
+        self._going: dict[str, tuple[Kind, ...]] = {}
+        self._news = asyncio.Event()
+
+    async def refresh(self) -> bool:
+        """Ask what is served, and say whether that is news."""
+        kinds = await self._discoverer.discover()
+        if kinds == self.kinds:
+            return False
+        self.kinds = kinds
+        return True
+
+    def hear(self, change: Change) -> None:
+        """Take note of a definition that says something new."""
+        before, after = _promised(change.before), _promised(change.after)
+        if before == after:
+            return
+        name = meta.name(change.obj)
+        self._coming[name] = after
+        self._going[name] = tuple(kind for kind in before if kind not in after)
+        self._news.set()
+
+    async def follow(self, changed: Callable[[], None]) -> None:
+        """Keep up for ever, calling back whenever the kinds are not what they were."""
+        delay = self._period
+        while True:
+            try:
+                async with asyncio.timeout(delay):
+                    await self._news.wait()
+                delay = _SOONEST
+            except TimeoutError:
+                pass
+            self._news.clear()
+            try:
+                if await self.refresh():
+                    changed()
+            except LaminaError as trouble:
+                self._log.warning("discovery failed", because=str(trouble))
+                delay = max(_SOONEST, min(delay * 2, _LATEST))
+                continue
+            if self._agrees():
+                delay = self._period
+            elif delay < _LATEST:
+                delay *= 2
+            else:
+                # A promise that is not kept by now is kept at the next regular look, or never.
+                delay = self._period
+
+    def _agrees(self) -> bool:
+        for kinds in self._coming.values():
+            if any(self.kinds.find(kind.api_version, kind.kind) is None for kind in kinds):
+                return False
+        for name, kinds in list(self._going.items()):
+            if any(self.kinds.find(kind.api_version, kind.kind) is not None for kind in kinds):
+                return False
+            del self._going[name]
+            if not self._coming.get(name):
+                self._coming.pop(name, None)
+        return True
+
+
+def _promised(definition: Obj | None) -> tuple[Kind, ...]:
+    """Return the kinds that a definition makes the server serve."""
+    return kinds_of(definition) if definition is not None and is_established(definition) else ()

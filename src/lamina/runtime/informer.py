@@ -1,0 +1,255 @@
+"""
+List, watch, remember.
+
+An informer follows the objects of one kind. It asks for what exists and for
+what happens from then on in one stream, where the server offers that, and
+lists first and watches afterwards where it does not. A stream that ends is
+taken up where it ended; one that has fallen too far behind starts over, and
+what has gone in between is noticed then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from time import monotonic
+from typing import NamedTuple, Protocol
+
+from structlog.typing import FilteringBoundLogger
+
+from lamina.client.client import Listing
+from lamina.core.world import Change, Keep
+from lamina.errors import (
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    LaminaError,
+    MethodNotAllowed,
+    NotFound,
+    UnknownKind,
+    Unreachable,
+)
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Obj, WatchEvent
+from lamina.runtime.memory import Shelf
+
+_INITIAL_END = "k8s.io/initial-events-end"
+_SOONEST, _LATEST = 0.05, 30.0
+_LASTING = 5.0
+_SHORTEST, _LONGEST = 300, 600
+
+
+class Subscription(NamedTuple):
+    """What is followed: those who ask for the same share one informer."""
+
+    kind: Kind
+    keep: Keep
+    metadata_only: bool
+    named: str
+
+    @property
+    def fields(self) -> str:
+        return f"metadata.name={self.named}" if self.named else ""
+
+
+class Watcher(Protocol):
+    """What following takes: the client's lists and watches."""
+
+    async def list(
+        self, what: Kind, namespace: str = "", *, fields: str = "", metadata_only: bool = False
+    ) -> Listing: ...
+
+    def watch(
+        self,
+        what: Kind,
+        namespace: str = "",
+        *,
+        version: str = "",
+        initial: bool = False,
+        fields: str = "",
+        metadata_only: bool = False,
+        seconds: int | None = None,
+    ) -> AsyncGenerator[WatchEvent, None]: ...
+
+
+class Informer:
+    """
+    Follows one subscription, and tells whoever listens what changes.
+
+    `settled` is set once everything that existed has been seen, or once it is
+    clear that it cannot be seen. `seen` is the version up to which everything
+    that happened is on the shelf.
+    """
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        what: Subscription,
+        tell: Callable[[Change], None],
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.what = what
+        self.shelf = Shelf(what.kind)
+        self.settled = asyncio.Event()
+        self.seen = 0
+        self._watcher, self._tell = watcher, tell
+        self._log = log.bind(kind=what.kind.kind, api_version=what.kind.api_version)
+        self._streams = True
+        self._resume_from = ""
+        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        delay = _SOONEST
+        while True:
+            heard_of, began = self.seen, monotonic()
+            try:
+                if self._resume_from:
+                    await self._resume()
+                elif self._streams:
+                    await self._start_over()
+                else:
+                    await self._list_first()
+            except Gone:
+                self._resume_from = ""
+                self._log.debug("watch starts over", because="the server no longer keeps where it ended")
+            except (Forbidden, NotFound, MethodNotAllowed, UnknownKind) as refused:
+                # Not to be seen, at least for now. Nobody should wait for it.
+                self.settled.set()
+                self._log.debug("watch refused", because=str(refused))
+            except Unreachable as trouble:
+                self._log.debug("watch broke off", because=str(trouble))
+            except LaminaError as trouble:
+                self._log.warning("watch failed", because=str(trouble))
+            except Exception:
+                self._log.exception("watch failed by a mistake of ours")
+            if self.seen > heard_of or monotonic() - began > _LASTING:
+                delay = _SOONEST
+            # Spread, so that informers that lost their server together do not all come back together.
+            await asyncio.sleep(delay * random.uniform(0.5, 1.5))
+            delay = min(delay * 2, _LATEST)
+
+    async def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for what is on the shelf to make something true."""
+        if is_so():
+            return
+        happened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((is_so, happened))
+        try:
+            await happened
+        finally:
+            self._waiting = [(test, future) for test, future in self._waiting if future is not happened]
+
+    def learn(self, namespace: str, name: str, obj: Obj | None) -> None:
+        """Take note of an object as somebody saw it on the server, unless something newer is known."""
+        known = self.shelf.get(namespace, name)
+        if obj is None:
+            if known is not None:
+                self._drop(namespace, name)
+        elif known is None or _version(obj) > _version(known):
+            self._put(obj)
+
+    # ── three ways of following ──
+
+    async def _start_over(self) -> None:
+        """Ask for everything that exists, and for what follows, in one stream."""
+        fresh: set[tuple[str, str]] | None = set()
+        try:
+            async with aclosing(self._watch(initial=True)) as events:
+                async for event in events:
+                    if fresh is None:
+                        self._take(event)
+                    elif event["type"] == "BOOKMARK":
+                        if _INITIAL_END in meta.annotations(event["object"]):
+                            self._complete(fresh, meta.resource_version(event["object"]))
+                            fresh = None
+                    else:
+                        fresh.add(_key(event["object"]))
+                        self._put(event["object"])
+        except (Invalid, BadRequest):
+            if fresh is None:
+                raise
+            self._streams = False
+            await self._list_first()
+
+    async def _list_first(self) -> None:
+        listing = await self._watcher.list(
+            self.what.kind, fields=self.what.fields, metadata_only=self.what.metadata_only
+        )
+        for obj in listing.items:
+            self._put(obj)
+        self._complete({_key(obj) for obj in listing.items}, listing.version)
+        await self._resume()
+
+    async def _resume(self) -> None:
+        async with aclosing(self._watch(version=self._resume_from)) as events:
+            async for event in events:
+                self._take(event)
+
+    def _watch(self, *, version: str = "", initial: bool = False) -> AsyncGenerator[WatchEvent, None]:
+        return self._watcher.watch(
+            self.what.kind,
+            version=version,
+            initial=initial,
+            fields=self.what.fields,
+            metadata_only=self.what.metadata_only,
+            seconds=random.randint(_SHORTEST, _LONGEST),
+        )
+
+    # ── remembering ──
+
+    def _take(self, event: WatchEvent) -> None:
+        obj = event["object"]
+        match event["type"]:
+            case "ADDED" | "MODIFIED":
+                self._put(obj)
+            case "DELETED":
+                self._drop(*_key(obj))
+        self._reached(meta.resource_version(obj))
+
+    def _complete(self, fresh: set[tuple[str, str]], version: str) -> None:
+        """Forget what is there no more, and know that everything that is has been seen."""
+        for namespace, name in [key for key in self.shelf.keys() if key not in fresh]:
+            self._drop(namespace, name)
+        self._reached(version)
+        self.settled.set()
+
+    def _put(self, obj: Obj) -> None:
+        kept = self.what.keep(obj)
+        before = self.shelf.get(*_key(kept))
+        if before is not None and _version(before) >= _version(kept):
+            return
+        self.shelf.put(kept)
+        self._tell(Change(self.what.kind, before, kept))
+        self._look_up()
+
+    def _drop(self, namespace: str, name: str) -> None:
+        before = self.shelf.drop(namespace, name)
+        if before is not None:
+            self._tell(Change(self.what.kind, before, None))
+            self._look_up()
+
+    def _reached(self, version: str) -> None:
+        self._resume_from = version
+        if version.isdigit() and int(version) > self.seen:
+            self.seen = int(version)
+            self._look_up()
+
+    def _look_up(self) -> None:
+        for is_so, happened in self._waiting:
+            if not happened.done() and is_so():
+                happened.set_result(None)
+
+
+def _key(obj: Obj) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _version(obj: Obj) -> int:
+    version = meta.resource_version(obj)
+    return int(version) if version.isdigit() else 0

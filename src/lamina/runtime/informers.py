@@ -1,0 +1,83 @@
+"""
+Which informers run: one for each thing that somebody follows, shared by all who follow it.
+
+What should run is worked out elsewhere, again and again, as kinds come and go;
+here it is compared with what does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from structlog.typing import FilteringBoundLogger
+
+from lamina.core.world import Change
+from lamina.objects import meta
+from lamina.objects.types import GroupKind, Ref
+from lamina.runtime.informer import Informer, Subscription, Watcher
+from lamina.runtime.memory import Gone
+
+Hear: TypeAlias = Callable[[Change], None]
+
+
+class Informers:
+    """All informers of one cluster, each running in the group they were given."""
+
+    def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: FilteringBoundLogger) -> None:
+        self.gone = Gone()
+        self._watcher, self._group, self._log = watcher, group, log
+        self._running: dict[Subscription, tuple[Informer, asyncio.Task[None]]] = {}
+        self._listeners: dict[Subscription, Sequence[Hear]] = {}
+
+    def arrange(self, wanted: Mapping[Subscription, Sequence[Hear]]) -> Mapping[Subscription, Informer]:
+        """
+        Follow exactly what is wanted, and tell exactly those who want it; return who follows what.
+
+        An informer that is wanted no more leaves without a word: that a kind is
+        not served any longer is no proof that its objects are gone.
+        """
+        for what in self._running.keys() - wanted.keys():
+            self._running.pop(what)[1].cancel()
+        self._listeners = dict(wanted)
+        for what in wanted.keys() - self._running.keys():
+            informer = Informer(self._watcher, what, self._teller(what), self._log)
+            self._running[what] = informer, self._group.create_task(informer.run())
+        return {what: informer for what, (informer, _) in self._running.items()}
+
+    async def settled(self) -> None:
+        """Wait until everything that is followed has been seen once."""
+        while waiting := [one for one, _ in self._running.values() if not one.settled.is_set()]:
+            await waiting[0].settled.wait()
+
+    def _teller(self, what: Subscription) -> Hear:
+        def tell(change: Change) -> None:
+            self._bury(change)
+            for hear in self._listeners.get(what, ()):
+                try:
+                    hear(change)
+                except Exception:
+                    # One listener's mistake must not cost the others the news.
+                    self._log.exception("a change was not understood", object=str(change.ref))
+
+        return tell
+
+    def _bury(self, change: Change) -> None:
+        before, after = change.before, change.after
+        if before is None:
+            return
+        uid = meta.uid(before)
+        if after is not None and meta.uid(after) == uid:
+            return
+        # Of those who leave nobody behind, nobody will ask.
+        if any(informer.shelf.owned_by(uid) for informer, _ in self._running.values()):
+            self.gone.add(uid)
+
+
+def covering(informers: Mapping[GroupKind, Informer], ref: Ref) -> Informer | None:
+    """Return the informer that sees what happens to an object, if one of these does."""
+    informer = informers.get(GroupKind(ref.group, ref.kind))
+    if informer is None or (informer.what.named and informer.what.named != ref.name):
+        return None
+    return informer

@@ -1,0 +1,154 @@
+"""
+The reconcile loop; there is one.
+
+Gather, ask, plan, execute. It has not heard of what any plan is for. What
+becomes of a failure is decided in one place:
+
+    Conflict, AlreadyExists,     a new plan, soon, after a real look at
+    NotFound on one action       whatever was in the way
+    nobody answers, 403, 422,    said on the object, and another try,
+    429, 5xx                     later each time
+    anything else                our bug: logged with its traceback, and
+                                 another try, later each time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from lamina.clock import Clock
+from lamina.core.controller import Controller
+from lamina.core.plan import Plan
+from lamina.core.questions import Answers
+from lamina.core.world import Change
+from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound, PlanFailed
+from lamina.objects.types import Ref
+from lamina.runtime.asker import Asker
+from lamina.runtime.executor import Executor, Refused, Written
+from lamina.runtime.informers import Hear
+from lamina.runtime.queue import Queue
+from lamina.runtime.sight import Sight
+
+View = TypeVar("View")
+
+_OUTDATED = (Conflict, AlreadyExists, NotFound)
+_ROUNDS = 32
+
+
+class Worker(Generic[View]):
+    """Runs one controller, one key at a time and several keys at once."""
+
+    def __init__(
+        self,
+        controller: Controller[View],
+        *,
+        sight: Sight,
+        asker: Asker,
+        executor: Executor,
+        clock: Clock,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.controller, self.sight = controller, sight
+        self.queue: Queue[Ref] = Queue(clock)
+        self._asker, self._executor, self._clock = asker, executor, clock
+        self._log = log.bind(controller=controller.name)
+        self._written: dict[Ref, Sequence[Written]] = {}
+        self._doubted: dict[Ref, Sequence[Ref]] = {}
+
+    def listeners(self) -> tuple[Hear, ...]:
+        """Return, for each watch of the controller, whom to tell about its changes."""
+
+        def listener(concerns: int) -> Hear:
+            watch = self.controller.watches[concerns]
+
+            def hear(change: Change) -> None:
+                for ref in watch.concerns(self.sight.world, change):
+                    self.queue.add(ref)
+
+            return hear
+
+        return tuple(listener(number) for number in range(len(self.controller.watches)))
+
+    async def run(self) -> None:
+        """Work for ever; several of these may run side by side."""
+        while True:
+            ref = await self.queue.take()
+            try:
+                await self._attempt(ref)
+            finally:
+                self.queue.done(ref)
+
+    async def reconcile(self, ref: Ref) -> timedelta | None:
+        """Take one step, and return when to look again."""
+        await self._catch_up(ref)
+        view = self.controller.gather(self.sight.world, ref)
+        if view is None:
+            return None
+        answers = Answers()
+        for _ in range(_ROUNDS):
+            asked = self.controller.questions(view, answers)
+            if not asked:
+                break
+            answers = answers | await self._asker.ask(asked)
+        else:
+            raise AssertionError(f"{self.controller.name} never stops asking about {ref}")
+        plan = self.controller.plan(view, answers, self._clock.now())
+        await self._carry_out(ref, plan)
+        return plan.look_again
+
+    async def _catch_up(self, ref: Ref) -> None:
+        await self.sight.settled()
+        if written := self._written.pop(ref, None):
+            await self.sight.caught_up(written)
+        if doubted := self._doubted.pop(ref, None):
+            await self.sight.look(doubted)
+
+    async def _carry_out(self, ref: Ref, plan: Plan) -> None:
+        if not plan.stages:
+            return
+        outcome = await self._executor.run(plan)
+        if outcome.written:
+            self._written[ref] = outcome.written
+        if outcome.refused:
+            self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
+            raise PlanFailed([one.error for one in outcome.refused])
+        self._log.info("step taken", object=str(ref), because=plan.because)
+
+    async def _attempt(self, ref: Ref) -> None:
+        try:
+            again = await self.reconcile(ref)
+        except PlanFailed as failed:
+            serious = [error for error in failed.failures if not isinstance(error, _OUTDATED)]
+            if serious:
+                await self._complain(ref, PlanFailed(serious))
+            else:
+                self._log.debug("plan outdated", object=str(ref), because=str(failed))
+            self.queue.retry(ref)
+        except LaminaError as error:
+            await self._complain(ref, error)
+            self.queue.retry(ref)
+        except Exception:
+            self._log.exception("reconciling failed by a mistake of ours", object=str(ref))
+            self.queue.retry(ref)
+        else:
+            self.queue.forgive(ref)
+            if again is not None:
+                self.queue.add_later(ref, again)
+
+    async def _complain(self, ref: Ref, error: LaminaError) -> None:
+        self._log.warning("step failed", object=str(ref), because=str(error))
+        try:
+            plan = self.controller.complain(self.sight.world, ref, error, self._clock.now())
+            outcome = await self._executor.run(plan)
+        except LaminaError as unheard:
+            self._log.debug("complaint not heard", object=str(ref), because=str(unheard))
+            return
+        self._written[ref] = [*self._written.get(ref, ()), *outcome.written]
+
+
+def _is_outdated(refused: Refused) -> bool:
+    return isinstance(refused.error, _OUTDATED)

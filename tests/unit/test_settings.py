@@ -1,0 +1,64 @@
+"""Flags win over the environment, which wins over the file."""
+
+from pathlib import Path
+
+import pytest
+
+from lamina.errors import SettingsError
+from lamina.settings import Settings, duration, home, load
+
+
+def test_nothing_said_gives_the_defaults(tmp_path: Path) -> None:
+    assert load({}, {"HOME": str(tmp_path)}) == Settings()
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "lamina" / "lamina.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('history = "1m"\nport = 1\nlog = "info"\n')
+    environ = {"HOME": str(tmp_path), "LAMINA_PORT": "2", "LAMINA_LOG": "debug"}
+
+    settings = load({"log": "error", "history": None}, environ)
+
+    assert (settings.history, settings.port, settings.log) == (60.0, 2, "error")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"port": "http"}, "the command line: 'http' is no port"),
+        ({"port": "70000"}, "is no port"),
+        ({"history": "soon"}, "'soon' is no history"),
+        ({"history": "-1s"}, "is no history"),
+        ({"log": "loud"}, "'loud' is no log"),
+        ({"colour": "red"}, "there is no setting colour"),
+    ],
+)
+def test_nonsense_names_the_setting_and_where_it_was_said(
+    flags: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=said) as refused:
+        load(flags, {"HOME": str(tmp_path)})
+
+    assert refused.value.hint
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "lamina" / "lamina.toml"
+    file.parent.mkdir()
+    file.write_text("port = = 1")
+
+    with pytest.raises(SettingsError, match=r"lamina\.toml"):
+        load({}, {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)})
+
+
+def test_home_follows_the_users_data_folder() -> None:
+    assert home({"XDG_DATA_HOME": "/x"}) == Path("/x/lamina")
+    assert home({"HOME": "/h"}) == Path("/h/.local/share/lamina")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("20s", 20), ("5m", 300), ("1h", 3600), ("250ms", 0.25), (7, 7), ("7", 7)]
+)
+def test_durations(text: object, seconds: float) -> None:
+    assert duration(text) == seconds
