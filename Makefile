@@ -60,7 +60,8 @@ torture: $(READY)
 
 # Regenerates the tables of the built-in kinds from public packages.
 tables: $(READY)
-	$(BIN)/python tools/tables.py
+	$(BIN)/python -m tools.tables
+	$(BIN)/python -m tools.structs
 
 # The lock names packages, versions and digests, and no index: every machine has its own.
 lock: $(READY)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.measure import Results, measure
-from bench.table import alone, comparison, failures, middle
+from bench.table import alone, busiest_load, comparison, failures, middle
 from tests.bed.server import Which
 
 
@@ -38,6 +38,8 @@ def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path |
         print(line)
     spent = time.monotonic() - started
     print(f"\n{os.cpu_count()} processors, {rounds} rounds of {seconds:g} s a row, {spent:.0f} s in all")
+    share = busiest_load([results for turns in passes.values() for results in turns])
+    print(f"the load generator never used more than {share:.0%} of one processor")
     if save:
         machine = {"processors": os.cpu_count(), "system": platform.platform()}
         save.write_text(

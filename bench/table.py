@@ -133,6 +133,17 @@ def failures(results: Results, name: str) -> list[str]:
     return [f"{name}: {count:.0f} requests failed in {one}" for one, count in failed.items() if count]
 
 
+def busiest_load(rounds: Sequence[Results]) -> float:
+    """Return the largest share of one processor that the load generator used in any measurement."""
+    shares = [
+        one["client_cpu_us"] * one["rate"] / 1e6
+        for results in rounds
+        for one in results.values()
+        if "rate" in one
+    ]
+    return max(shares, default=0.0)
+
+
 def _figure(row: Row, results: Results) -> float:
     return results[row.measurement].get(row.figure, 0.0)
 

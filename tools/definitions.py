@@ -4,8 +4,8 @@ Makes OpenAPI definitions in the form in which a server publishes them.
 The package they come from holds those of OpenAPI v2, changed for validators:
 every optional type may be null, kinds are pinned by enums, and two types have
 another shape altogether. That is undone here, and what only v3 says is added:
-references stand in `allOf` beside their description, and fields that Go always
-writes have their zero as `default`.
+references stand in `allOf` beside their description, fields that Go always
+writes have their zero as `default`, and enumerations list their values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lamina.server.builtin.definitions import references
-from tools.golang import Field, constants, own_forms, structs
+from tools.golang import Field, constants, enums, own_forms, structs
 from tools.sources import Sources
 
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
@@ -55,6 +55,7 @@ def _definition(sources: Sources, name: str) -> dict[str, Any]:
             value.pop("enum", None)
         if field := fields.get(key):
             _give_default(sources, value, field, folder)
+            _give_choices(sources, value, field, folder)
     published: dict[str, Any] = _with_references_apart(schema)
     return published
 
@@ -99,6 +100,23 @@ def _give_zero(sources: Sources, schema: dict[str, Any], *, omitempty: bool) -> 
     for part in ("items", "additionalProperties"):
         if isinstance(inner := schema.get(part), dict):
             _give_zero(sources, inner, omitempty=False)
+
+
+def _give_choices(sources: Sources, schema: dict[str, Any], field: Field, folder: Path) -> None:
+    """List the values of an enumeration, and describe them where the field itself is one."""
+    home = sources.imported(field.imported) if field.imported else folder
+    choices = enums(home, sources.imported).get(field.element) if home else None
+    if not choices:
+        return
+    for part in ("items", "additionalProperties"):
+        if isinstance(inner := schema.get(part), dict):
+            inner["enum"] = sorted(choices)
+            return
+    lines = sorted(f' - `"{value}"` {text}'.rstrip() for value, text in choices.items())
+    schema["description"] = "\n".join(
+        (schema.get("description", ""), "", "Possible enum values:", *lines)
+    ).lstrip()
+    schema["enum"] = sorted(choices)
 
 
 def _literal(text: str, folder: Path) -> Any:

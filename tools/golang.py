@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,10 @@ _TAG = re.compile(r'(\w+):"([^"]*)"')
 _MARKER = re.compile(r"^\t// \+default=(.*)$")
 _CONSTANT = re.compile(r'^\t(\w+)\s+\w+\s+= ("[^"]*")$', re.MULTILINE)
 _MARSHALLED = re.compile(r"^func \(\w+ \*?(\w+)\) MarshalJSON\(", re.MULTILINE)
+_IMPORT = re.compile(r'^\t(?:(\w+) )?"([\w./-]+)"$', re.MULTILINE)
+_ENUMERATED = re.compile(r"((?:^//[^\n]*\n)+)^type (\w+) string$", re.MULTILINE)
+_CHOICE = re.compile(r'^(?:\t|const )(\w+)\s+(\w+)\s+= ("[^"]*")$')
+_CONVERTED = re.compile(r'^\t(\w+)\s+= (\w+)\(("[^"]*"|\w+\.\w+)\)$')
 _DOCUMENTED = re.compile(r"^var map_(\w+) = map\[string\]string\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _SENTENCE = re.compile(r'^\t("(?:[^"\\]|\\.)*"):\s*("(?:[^"\\]|\\.)*"),$', re.MULTILINE)
 
@@ -30,10 +35,12 @@ class Field:
 
     `json` is its name on the wire, empty where the field is inlined. `number`
     is its protobuf number, 0 where it has none. `default` is what a marker
-    above it says, as JSON text or `ref(NAME)`.
+    above it says, as JSON text or `ref(NAME)`. `imported` is the path of the
+    package its type comes from, empty for its own.
     """
 
     go_type: str
+    imported: str
     json: str
     number: int
     omitempty: bool
@@ -45,6 +52,11 @@ class Field:
     def pointer(self) -> bool:
         return self.go_type.startswith("*")
 
+    @property
+    def element(self) -> str:
+        """Return the name of the type without its package, whatever it is a pointer to, list or map of."""
+        return re.split(r"[\].*]", self.go_type)[-1]
+
 
 Struct = tuple[Field, ...]
 
@@ -55,8 +67,43 @@ def structs(folder: Path) -> dict[str, Struct]:
     found: dict[str, Struct] = {}
     for source in _sources(folder):
         for name, body in _STRUCT.findall(source):
-            found[name] = tuple(_fields(body))
+            found[name] = tuple(_fields(body, _imports(source)))
     return found
+
+
+@cache
+def enums(folder: Path, elsewhere: Callable[[str], Path | None]) -> dict[str, dict[str, str]]:
+    """
+    Return the types marked as enumerations: type, value, and what the source says of the value.
+
+    `elsewhere` gives the folder of an import path; a value may be another package's constant.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for source in _sources(folder):
+        found |= {name: {} for comment, name in _ENUMERATED.findall(source) if "// +enum\n" in comment}
+    for source in _sources(folder):
+        imports = _imports(source)
+        said: list[str] = []
+        for line in source.splitlines():
+            name, kind, written = next(iter(_CHOICE.findall(line) or _CONVERTED.findall(line)), ("", "", ""))
+            if kind in found:
+                value = json.loads(written) if written[0] == '"' else _constant(written, imports, elsewhere)
+                text = " ".join(said).strip().removeprefix(name)
+                found[kind][value] = " ".join(text.split())
+            said = [*said, line.lstrip("\t/")] if line.lstrip("\t").startswith("//") else []
+    return found
+
+
+def _constant(written: str, imports: dict[str, str], elsewhere: Callable[[str], Path | None]) -> str:
+    alias, _, name = written.rpartition(".")
+    home = elsewhere(imports[alias])
+    if home is None:
+        raise LookupError(f"nobody knows the value of {written}")
+    return constants(home)[name]
+
+
+def _imports(source: str) -> dict[str, str]:
+    return {alias or path.rpartition("/")[2]: path for alias, path in _IMPORT.findall(source)}
 
 
 @cache
@@ -89,7 +136,7 @@ def _sources(folder: Path) -> list[str]:
     ]
 
 
-def _fields(body: str) -> list[Field]:
+def _fields(body: str, imports: dict[str, str]) -> list[Field]:
     fields: list[Field] = []
     default: str | None = None
     for line in body.splitlines():
@@ -102,6 +149,7 @@ def _fields(body: str) -> list[Field]:
             fields.append(
                 Field(
                     go_type=field[2],
+                    imported=imports.get(re.split(r"[\]*]", field[2])[-1].rpartition(".")[0], ""),
                     json=name,
                     number=int(wire[1]) if len(wire) > 1 else 0,
                     omitempty="omitempty" in options,

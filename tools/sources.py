@@ -25,7 +25,7 @@ class SourceMissing(Exception):
     """A package cannot be had; the message says what to install."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sources:
     """
     Everything the tables are made from.
@@ -42,6 +42,12 @@ class Sources:
         """Return the Go folder of a package of definitions: io.k8s.api.core.v1 is core/v1 of k8s.io/api."""
         _, _, module, *path = package.split(".")
         return self.modules[module].joinpath(*path)
+
+    def imported(self, path: str) -> Path | None:
+        """Return the folder of a Go import path, if it is one of the modules."""
+        root, _, rest = path.partition("/")
+        module, _, inside = rest.partition("/")
+        return self.modules[module] / inside if root == "k8s.io" and module in self.modules else None
 
 
 def fetch(scratch: Path) -> Sources:

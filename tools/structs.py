@@ -49,8 +49,8 @@ _OWN_FORM: Final = {
 """Types that read and write themselves; the decoder knows them by name."""
 
 _EXTRA: Final = (
-    "autoscaling/v1.HorizontalPodAutoscalerCondition", "autoscaling/v1.MetricSpec", "autoscaling/v1.MetricStatus",
-    "apiextensions/v1.JSONSchemaProps",
+    "apiextensions/v1.JSONSchemaProps", "autoscaling/v1.HorizontalPodAutoscalerCondition",
+    "autoscaling/v1.MetricSpec", "autoscaling/v1.MetricStatus",
     *(f"meta/v1.{verb}Options" for verb in ("Create", "Delete", "Patch", "Update")),
     "meta/v1.LabelSelector", "meta/v1.ObjectMeta", "meta/v1.Status",
 )  # fmt: skip
@@ -61,7 +61,7 @@ _NAMED = re.compile(r"^type (\w+) =? ?((?:\[\]|map\[\w+\])?[\w.]+)$", re.MULTILI
 _FIELD = re.compile(r"^\t(?:(\w+)[ \t]+)?(\*?[\w.\[\]*]+)[ \t]+`([^`]*)`")
 _TAG = re.compile(r'json:"([^"]*)"')
 _MARKER = re.compile(r"^\t// \+default=(.*)$")
-_IMPORT = re.compile(r'^\t(?:(\w+) )?"(k8s\.io/[^"]+)"$', re.MULTILINE)
+_IMPORT = re.compile(r'^(?:\t|import )(?:(\w+) )?"(k8s\.io/[^"]+)"$', re.MULTILINE)
 _WORD = re.compile(r"(?:(\w+)\.)?\b([A-Za-z]\w*)")
 
 

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
+import structlog
 
 from lamina.actors import embedded_actors
 from lamina.client.client import Client
@@ -152,7 +153,9 @@ class App:
 
     async def _start_actors(self, tasks: _Tasks) -> None:
         authority = self.certificates.authority.certificate_pem.decode()
-        manager = Manager(self.client(CONTROLLERS), embedded_actors(authority), self.clock)
+        manager = Manager(
+            self.client(CONTROLLERS), embedded_actors(authority), clock=self.clock, log=structlog.get_logger()
+        )
         tasks.start(manager.run())
         await manager.ready()
 

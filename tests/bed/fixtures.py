@@ -15,6 +15,7 @@ import pytest
 
 from tests.bed.either import start_server
 from tests.bed.kubectl import Kubectl, kubectl_command
+from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Server, Which
 from tests.bed.wire import Api
 
@@ -32,6 +33,7 @@ def chosen_server() -> Which:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The server under test, ready."""
+    end_tidily_on_signals()
     with start_server(chosen_server()) as started:
         yield started
 

@@ -20,15 +20,16 @@ def kubectl_command(chosen: str | None = None) -> Path:
     Return the kubectl to test with.
 
     `chosen` (or LAMINA_TEST_KUBECTL) names a pinned minor, such as 0.34, or a
-    file. Without either it is the one on PATH if that is new enough, and the
-    newest pinned one otherwise.
+    file. Without either it is the one on PATH, or in the folder named by
+    KUBEBUILDER_ASSETS, if that is new enough, and the newest pinned one otherwise.
     """
     wanted = chosen or os.environ.get("LAMINA_TEST_KUBECTL")
     if wanted:
         return built(PINNED[wanted]) if wanted in PINNED else Path(wanted)
-    found = shutil.which("kubectl")
-    if found and client_version(Path(found)) >= OLDEST:
-        return Path(found)
+    for folder in (None, os.environ.get("KUBEBUILDER_ASSETS")):
+        found = shutil.which("kubectl", path=folder)
+        if found and client_version(Path(found)) >= OLDEST:
+            return Path(found)
     return built(KUBECTL_35)
 
 

@@ -1,8 +1,10 @@
 """Programs started by the bed: each with a log of its own, each ended by its process id."""
 
+import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,10 +44,15 @@ class Program:
 def start(
     name: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
 ) -> Program:
-    """Start a program in a session of its own, so that a Ctrl-C reaches it through us and not twice."""
+    """
+    Start a program in a session of its own, so that a Ctrl-C reaches it through us and not twice.
+
+    Where the machine can arrange it, the program ends with us even when we are
+    killed and can no longer end it.
+    """
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            list(map(str, command)),
+            [*_dies_with_us(), *map(str, command)],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
@@ -53,6 +60,12 @@ def start(
             start_new_session=True,
         )
     return Program(name=name, process=process, log=log)
+
+
+def _dies_with_us() -> list[str]:
+    # The kernel sends the signal when the thread that started the program ends, so only the main one will do.
+    setpriv = shutil.which("setpriv") if threading.current_thread() is threading.main_thread() else None
+    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
 
 
 def until(
@@ -103,4 +116,5 @@ def end_tidily_on_signals() -> None:
     def unwind(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, unwind)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, unwind)

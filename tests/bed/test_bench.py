@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bench.table import ROWS, comparison, failures, middle, ratio
+from bench.table import ROWS, busiest_load, comparison, failures, middle, ratio
 from bench.usage import family, processor_seconds, resident_bytes
 
 
@@ -53,3 +53,9 @@ def test_usage_of_this_process_is_found() -> None:
     assert os.getpid() in family([os.getpid()])
     assert resident_bytes([os.getpid()]) > 1 << 20
     assert processor_seconds([os.getpid()]) > 0
+
+
+def test_the_load_generator_says_how_busy_it_was() -> None:
+    rounds = [{"get, 1": {"client_cpu_us": 20.0, "rate": 10_000.0}, "memory at rest": {"MiB": 1.0}}]
+
+    assert busiest_load(rounds) == 0.2

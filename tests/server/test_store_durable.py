@@ -320,7 +320,7 @@ async def test_when_the_disk_refuses_writers_are_told_and_readers_go_on(tmp_path
             )
             assert {type(error) for error in refused} == {StoreError}
             assert "cannot be written" in str(refused[0])
-            again = await asyncio.gather(put(store, "b", x="x" * 9_000), return_exceptions=True)
+            again = await asyncio.gather(put(store, "b", x="x" * 200_000), return_exceptions=True)
             assert isinstance(again[0], StoreError)
 
             assert store.version == safe.version

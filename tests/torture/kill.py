@@ -26,7 +26,7 @@ WRITERS = 16
 
 @dataclass
 class Ledger:
-    """What was acknowledged so far, over all lives of the store."""
+    """What was acknowledged or seen so far, over all lives of the store."""
 
     acknowledged: dict[int, tuple[str, str]] = field(default_factory=dict)
     compacted: int = 0
@@ -47,6 +47,7 @@ def _live_and_die(data_dir: Path, *, seed: int, lines: int) -> list[tuple[int, s
     """Return what a writer acknowledged until it was killed, some while after so many lines."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.torture.kill", str(data_dir), str(seed)],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         text=True,
     ) as writer:
@@ -93,6 +94,9 @@ async def _look(data_dir: Path, ledger: Ledger) -> None:
         if len(ledger.acknowledged) % 3 == 0:
             store.compact(newest - 20)
         ledger.compacted = store.compacted
+        # What was written without a word is known from now on, and must not come or go either.
+        for version, row in seen.items():
+            ledger.acknowledged.setdefault(version, (row.key.name, "drop" if row.deleted else "put"))
     finally:
         await store.close()
 

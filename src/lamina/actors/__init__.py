@@ -1,1 +1,20 @@
+"""
+Stand-ins for the parts of a cluster that nobody else runs here.
 
+They are made of the parts that every controller is made of, and run by the
+same loop. None of them awaits or fetches.
+"""
+
+from lamina.actors.accounts import accounts
+from lamina.actors.definitions import DEFINITIONS
+from lamina.actors.events import EVENTS
+from lamina.actors.garbage import GARBAGE
+from lamina.actors.namespaces import NAMESPACES
+from lamina.core.controller import AnyController
+
+__all__ = ["DEFINITIONS", "EVENTS", "GARBAGE", "NAMESPACES", "accounts", "embedded_actors"]
+
+
+def embedded_actors(authority: str) -> tuple[AnyController, ...]:
+    """Return everything that the embedded server cannot do without; `authority` is its certificate in PEM."""
+    return (GARBAGE, NAMESPACES, DEFINITIONS, accounts(authority), EVENTS)

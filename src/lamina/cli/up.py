@@ -140,11 +140,11 @@ def _detach(flags: dict[str, Any], settings: Settings) -> None:
         )
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
-        server = next((one for one in servers() if one.pid == process.pid), None)
-        if server is not None:
-            data = Path(server.data) if server.data else None
-            click.echo(_greeting(server.url, data, Path(server.kubeconfig), detached=True), err=True)
-            return
+        for server in servers():
+            if server.pid == process.pid:
+                data = Path(server.data) if server.data else None
+                click.echo(_greeting(server.url, data, Path(server.kubeconfig), detached=True), err=True)
+                return
         if process.poll() is not None or not is_alive(process.pid):
             break
         time.sleep(0.02)

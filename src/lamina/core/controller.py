@@ -51,7 +51,8 @@ class Controller(Generic[View]):
     planner may look at, or None if there is nothing to decide. `questions`
     returns what has still to be asked, given the answers so far; nothing once a
     plan can be made. `complain` plans how to say on the object that something
-    went wrong. `at_once` is how many keys are worked on side by side.
+    went wrong. `manager` is the name under which the server records who wrote
+    which field; `at_once` is how many keys are worked on side by side.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Controller(Generic[View]):
     plan: Callable[[View, Answers, datetime], Plan]
     questions: Callable[[View, Answers], tuple[Question, ...]] = lambda view, answers: ()
     complain: Callable[[World, Ref, LaminaError, datetime], Plan] = lambda world, ref, error, now: NOTHING
+    manager: str = "lamina"
     at_once: int = 4
 
 

@@ -9,8 +9,7 @@ answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lamina.objects.kinds import Kind
@@ -57,14 +56,12 @@ class Unserved:
 
 Answer: TypeAlias = Found | Listed | Absent | Unserved
 
-_NONE: Mapping[Question, Answer] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What has been answered so far in one pass."""
 
-    known: Mapping[Question, Answer] = _NONE
+    known: Mapping[Question, Answer] = field(default_factory=dict)
 
     def get(self, question: Question) -> Answer | None:
         return self.known.get(question)

@@ -78,13 +78,14 @@ def track_update(
     that this write cannot change, whatever it says. What `new` says about
     managedFields counts, as long as it makes sense and the object itself was
     written: one empty entry starts again with nothing. An object without any
-    entries stays without until somebody applies to it.
+    entries stays without until somebody applies to it. Where `now` is empty,
+    the writer's entry has no time, as the real server leaves it for scale.
 
     Without `versions`, entries written in another version stay as they are;
     with it, those in a version it does not know are dropped.
     """
     stored = _stored(live)
-    owners = _owners(stored, new, manager)
+    owners = _owners(stored, new, manager, built_in=bool(schema.name))
     if not owners and live is not None:
         return []
     ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
@@ -177,15 +178,15 @@ def _stored(live: Obj | None) -> list[Made]:
     return entries or []
 
 
-def _owners(stored: list[Made], new: Obj, manager: Manager) -> Owners:
+def _owners(stored: list[Made], new: Obj, manager: Manager, *, built_in: bool) -> Owners:
     """Return who owns what before a write, by the entries it brings along if it may, else by the stored ones."""
     given = (new.get("metadata") or {}).get("managedFields")
-    if not manager.subresource and given and given is not stored and given != stored:
-        if means_reset(given):
-            return Owners()
-        # Whoever does not understand managedFields should not lose them by accident.
-        return given_owners(given) or stored_owners(stored)
-    return stored_owners(stored)
+    if given is None or given is stored or given == stored or manager.subresource:
+        return stored_owners(stored)
+    if means_reset(given, built_in=built_in):
+        return Owners()
+    # Whoever does not understand managedFields should not lose them by accident.
+    return given_owners(given) or stored_owners(stored)
 
 
 @lru_cache(maxsize=256)

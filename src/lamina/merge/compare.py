@@ -173,6 +173,8 @@ def _compare_maps(
             continue
         if old is MISSING:
             old = node.zero(name)
+            if new is None and node.named:
+                continue
             if old is MISSING:
                 changed[f"f:{name}"] = added(new, below)
                 continue
@@ -188,6 +190,8 @@ def _compare_maps(
         if below is None:
             continue
         new = node.zero(name)
+        if old is None and node.named:
+            continue
         if new is MISSING:
             removed[f"f:{name}"] = added(old, below)
             continue

@@ -185,6 +185,11 @@ def _canonical_time(given: Any) -> str:
     return datetime.fromisoformat(given).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def means_reset(entries: Any) -> bool:
-    """Say whether somebody asks for a clean slate: one empty entry."""
-    return bool(entries == [{}])
+def means_reset(entries: Any, *, built_in: bool) -> bool:
+    """
+    Say whether somebody asks for a clean slate: one empty entry.
+
+    For a built-in kind no entry at all means that too; a custom resource
+    loses an empty list before anybody looks at it.
+    """
+    return bool(entries == [{}] or (built_in and entries == []))

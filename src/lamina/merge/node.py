@@ -228,10 +228,11 @@ def _zeros(schema: Schema) -> dict[str, Any]:
         return {}
     zeros: dict[str, Any] = {}
     for name, field in schema.properties.items():
-        if field.default == {} and isinstance(field.default, dict):
-            zeros[name] = field.default
+        if field.default is not MISSING:
+            if not field.default:
+                zeros[name] = field.default
         elif name in schema.required:
-            zeros[name] = None if field.default is MISSING else field.default
+            zeros[name] = None
     return zeros
 
 

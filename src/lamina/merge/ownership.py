@@ -17,7 +17,7 @@ from lamina.merge.fieldset import FieldSet, difference, intersection, union, wit
 from lamina.merge.managed import Entry, Identity, Owners
 from lamina.merge.node import Node, node_of
 from lamina.merge.overlay import overlay
-from lamina.merge.prune import Claim, View, pruned, reconciled
+from lamina.merge.prune import Claim, abandoned, reconciled, removed
 from lamina.merge.schema import Schema
 from lamina.objects.diff import is_same
 from lamina.objects.types import Obj
@@ -34,6 +34,7 @@ NOBODYS: Final = frozenset(
 """The fields of metadata that the server keeps, and nobody owns."""
 
 _METADATA_ITSELF: Final = fieldset.of(["metadata"])
+_NAME: Final = fieldset.of(["metadata", "name"])
 _NOTHING: Final = Comparison({}, {})
 
 
@@ -79,6 +80,7 @@ class Ledger:
         self, owners: Owners, live: Obj | None, applied: Obj, applier: Identity, *, force: bool, now: str
     ) -> Outcome:
         """Return what an applier makes of an object; raises Disagreement unless by force."""
+        time = owners[applier].time if applier in owners else ""
         owners = self._in_todays_terms(owners)
         stated = ownable(applied)
         fields = without(difference(fields_of(stated, self.node), _METADATA_ITSELF), self._untracked)
@@ -88,11 +90,13 @@ class Ledger:
         last = owners.get(applier)
         same_fields = last is not None and last.api_version == self.version and last.fields == fields
         if not same_fields:
-            owners[applier] = Entry(self.version, fields, last.time if last else "")
+            owners[applier] = Entry(self.version, fields, time)
         kept = seen = overlay(live, stated, self.node)
-        if last is not None and not same_fields and self._leaves_something(last, owners):
-            claims = [Claim(entry.api_version, entry.fields) for entry in owners.values()]
-            seen, kept = pruned(seen, self.node, Claim(last.api_version, last.fields), claims, self._shown)
+        if last is not None and not same_fields:
+            gone = self._abandoned(last, owners)
+            if gone:
+                kept = removed(seen, gone, self.node, nulls=False) or {}
+                seen = removed(seen, gone, self.node) or {}
         if seen is not live:
             before, after = ownable(live), ownable(seen)
             comparison = self._compare(before, after, self.node)
@@ -117,13 +121,16 @@ class Ledger:
                 settled[identity] = entry.owning(reconciled(entry.fields, node))
         return settled
 
-    def _leaves_something(self, last: Entry, owners: Owners) -> bool:
-        """Say whether a manager last applied anything that is nobody's by now."""
-        left = last.fields
-        for entry in owners.values():
-            if entry.api_version == last.api_version:
-                left = difference(left, entry.fields)
-        return bool(left)
+    def _abandoned(self, last: Entry, owners: Owners) -> FieldSet:
+        """Return what an applier stated last time and is nobody's now."""
+        claims = [Claim(self._node_in(entry.api_version), entry.fields) for entry in owners.values()]
+        # Everybody states the name, so metadata is never left without an owner.
+        claims.append(Claim(self.node, _NAME))
+        return abandoned(Claim(self._node_in(last.api_version), last.fields), claims)
+
+    def _node_in(self, version: str) -> Node:
+        served = self._versions(version) if self._versions and version != self.version else None
+        return node_of(served[0]) if served else self.node
 
     def _compare(self, before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
         changed, removed = compare(before, after, node)
@@ -138,7 +145,7 @@ class Ledger:
         comparison = known.get(version)
         if comparison is None:
             one, two = self._shown(version, before), self._shown(version, after)
-            comparison = self._compare(one.obj, two.obj, one.node) if one and two else _NOTHING
+            comparison = self._compare(one[1], two[1], one[0]) if one and two else _NOTHING
             known[version] = comparison
         return comparison
 
@@ -180,15 +187,13 @@ class Ledger:
                 settled[identity] = entry
         return settled
 
-    def _shown(self, version: str, obj: Mapping[str, Any]) -> View | None:
+    def _shown(self, version: str, obj: Mapping[str, Any]) -> tuple[Node, Mapping[str, Any]] | None:
         """Return an object as another version shows it; None where that version is not known."""
-        if version == self.version:
-            return View(self.node, obj)
         served = self._versions(version) if self._versions else None
         if served is None:
             return None
         schema, convert = served
-        return View(node_of(schema), convert(obj) if obj else obj)
+        return node_of(schema), convert(obj) if obj else obj
 
 
 def ownable(obj: Obj) -> Mapping[str, Any]:

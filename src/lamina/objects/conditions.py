@@ -11,12 +11,12 @@ from lamina.objects.types import Condition
 
 def find(conditions: Sequence[Condition], name: str) -> Condition | None:
     """Return the condition of that type, if there is one."""
-    return next((condition for condition in conditions if condition["type"] == name), None)
+    return next((condition for condition in conditions if condition.get("type") == name), None)
 
 
 def is_true(conditions: Sequence[Condition], name: str) -> bool:
     found = find(conditions, name)
-    return found is not None and found["status"] == "True"
+    return found is not None and found.get("status") == "True"
 
 
 def with_condition(

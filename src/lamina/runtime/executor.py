@@ -17,11 +17,13 @@ from lamina.runtime.together import side_by_side
 class Writer(Protocol):
     """What carrying out plans takes: the client's writing half."""
 
-    async def create(self, obj: Obj) -> Made: ...
+    async def create(self, obj: Obj, *, manager: str | None = None) -> Made: ...
 
-    async def update(self, obj: Obj, *, subresource: str = "") -> Made: ...
+    async def update(self, obj: Obj, *, subresource: str = "", manager: str | None = None) -> Made: ...
 
-    async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "") -> Made: ...
+    async def patch(
+        self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None
+    ) -> Made: ...
 
     async def delete(self, ref: Ref, *, uid: str = "", version: str = "", propagation: str = "") -> Made: ...
 
@@ -54,10 +56,10 @@ class Outcome:
 
 
 class Executor:
-    """Carries out plans, stage by stage."""
+    """Carries out plans, stage by stage, in the name of a manager."""
 
-    def __init__(self, writer: Writer, *, at_once: int = 32) -> None:
-        self._writer, self._at_once = writer, at_once
+    def __init__(self, writer: Writer, *, manager: str, at_once: int = 32) -> None:
+        self._writer, self._manager, self._at_once = writer, manager, at_once
 
     async def run(self, plan: Plan) -> Outcome:
         """
@@ -82,15 +84,18 @@ class Executor:
         return Outcome(tuple(written), tuple(refused))
 
     async def _perform(self, action: Action) -> Sequence[Written]:
+        manager = self._manager
         match action:
             case Create(obj=obj):
-                return _result(action.ref, await self._writer.create(obj))
+                return _result(action.ref, await self._writer.create(obj, manager=manager))
             case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
                 metadata = {**(patch.get("metadata") or {}), "uid": uid, "resourceVersion": version}
                 body = {**patch, "metadata": metadata}
-                return _result(ref, await self._writer.patch(ref, body, subresource=subresource))
+                answer = await self._writer.patch(ref, body, subresource=subresource, manager=manager)
+                return _result(ref, answer)
             case Replace(obj=obj, subresource=subresource):
-                return _result(action.ref, await self._writer.update(obj, subresource=subresource))
+                answer = await self._writer.update(obj, subresource=subresource, manager=manager)
+                return _result(action.ref, answer)
             case Delete(ref=ref, uid=uid, version=version, propagation=propagation):
                 answer = await self._writer.delete(ref, uid=uid, version=version, propagation=propagation)
                 return _ended(ref, uid, answer)
@@ -102,7 +107,7 @@ class Executor:
                 ]
             case Emit(event=event):
                 try:
-                    await self._writer.create(event)
+                    await self._writer.create(event, manager=manager)
                 except ApiError:
                     # Told already, or not to be told: either way no reason to hold up a plan.
                     return ()

@@ -213,7 +213,7 @@ class Informer:
 
     def _complete(self, fresh: set[tuple[str, str]], version: str) -> None:
         """Forget what is there no more, and know that everything that is has been seen."""
-        for namespace, name in [key for key in self.shelf.keys() if key not in fresh]:
+        for namespace, name in [place for place in self.shelf.places() if place not in fresh]:
             self._drop(namespace, name)
         self._reached(version)
         self.settled.set()

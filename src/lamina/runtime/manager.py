@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import structlog
 from structlog.typing import FilteringBoundLogger
 
 from lamina.client.client import Client
@@ -35,17 +36,20 @@ class Manager:
         self,
         client: Client,
         controllers: Sequence[AnyController],
-        *,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
-        self._client, self._controllers, self._clock, self._log = client, controllers, clock, log
+        self._client, self._controllers, self._clock = client, controllers, clock
+        self._log: FilteringBoundLogger = log if log is not None else structlog.get_logger()
         self._ready = asyncio.Event()
+        self._failure: BaseException | None = None
         self._workers: list[tuple[Worker[object], tuple[Hear, ...]]] = []
 
     async def ready(self) -> None:
-        """Wait until every controller has seen what there is."""
+        """Wait until every controller has seen what there is; raises what kept them from it."""
         await self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
 
     @property
     def is_idle(self) -> bool:
@@ -54,6 +58,14 @@ class Manager:
 
     async def run(self) -> None:
         """Run until cancelled."""
+        try:
+            await self._run()
+        except BaseException as failure:
+            self._failure = failure
+            self._ready.set()
+            raise
+
+    async def _run(self) -> None:
         catalogue = Catalogue(self._client, self._log)
         await catalogue.refresh()
         async with asyncio.TaskGroup() as group:
@@ -63,11 +75,11 @@ class Manager:
                     controller,
                     sight=Sight(self._client, informers.gone),
                     asker=Asker(self._client),
-                    executor=Executor(self._client),
+                    executor=Executor(self._client, manager=controller.manager),
                     clock=self._clock,
                     log=self._log,
                 )
-                self._workers.append((worker, worker.listeners()))
+                self._workers.append((worker, tuple(map(worker.listener, controller.watches))))
             self._arrange(informers, catalogue)
             group.create_task(catalogue.follow(lambda: self._arrange(informers, catalogue)))
             for worker, _ in self._workers:

@@ -78,7 +78,7 @@ class Shelf:
             return there.values() if there is not None else ()
         return tuple(chain.from_iterable(there.values() for there in self._objects.values()))
 
-    def keys(self) -> Iterator[tuple[str, str]]:
+    def places(self) -> Iterator[tuple[str, str]]:
         """Yield the namespace and name of everything remembered."""
         for namespace, there in self._objects.items():
             for name in there:

@@ -72,7 +72,7 @@ class Queue(Generic[Key]):
         """Have a key worked on again, later each time, and return when."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = min(self._soonest * 2 ** min(failures, 32), self._latest)
+        delay: timedelta = min(self._soonest * (1 << min(failures, 32)), self._latest)
         self.add_later(key, delay)
         return delay
 

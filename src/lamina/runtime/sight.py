@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from lamina.errors import NotFound, UnknownKind
@@ -52,17 +53,18 @@ class Sight:
 
     async def caught_up(self, written: Sequence[Written]) -> None:
         """Wait until what was written can be seen, and look for it on the server if that takes too long."""
-        missed: list[Ref] = []
         try:
             async with asyncio.timeout(self._patience):
                 for write in written:
                     informer = covering(self._informers, write.ref)
-                    if informer is not None and not _is_seen(informer, write):
-                        missed = [write.ref]
-                        await informer.wait_until(lambda i=informer, w=write: _is_seen(i, w))  # type: ignore[misc]
-                        missed = []
+                    if informer is not None:
+                        await informer.wait_until(partial(_is_seen, informer, write))
         except TimeoutError:
-            await self.look(missed)
+            await self.look(write.ref for write in written if self._is_missed(write))
+
+    def _is_missed(self, write: Written) -> bool:
+        informer = covering(self._informers, write.ref)
+        return informer is not None and not _is_seen(informer, write)
 
     async def look(self, refs: Iterable[Ref]) -> None:
         """Read these objects from the server, and remember what was found."""

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 from structlog.typing import FilteringBoundLogger
 
 from lamina.clock import Clock
-from lamina.core.controller import Controller
+from lamina.core.controller import Controller, Watch
 from lamina.core.plan import Plan
 from lamina.core.questions import Answers
 from lamina.core.world import Change
@@ -37,6 +37,7 @@ View = TypeVar("View")
 
 _OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
+_REMEMBERED = 1024
 
 
 class Worker(Generic[View]):
@@ -59,19 +60,14 @@ class Worker(Generic[View]):
         self._written: dict[Ref, Sequence[Written]] = {}
         self._doubted: dict[Ref, Sequence[Ref]] = {}
 
-    def listeners(self) -> tuple[Hear, ...]:
-        """Return, for each watch of the controller, whom to tell about its changes."""
+    def listener(self, watch: Watch) -> Hear:
+        """Return whom to tell about the changes that one watch of the controller sees."""
 
-        def listener(concerns: int) -> Hear:
-            watch = self.controller.watches[concerns]
+        def hear(change: Change) -> None:
+            for ref in watch.concerns(self.sight.world, change):
+                self.queue.add(ref)
 
-            def hear(change: Change) -> None:
-                for ref in watch.concerns(self.sight.world, change):
-                    self.queue.add(ref)
-
-            return hear
-
-        return tuple(listener(number) for number in range(len(self.controller.watches)))
+        return hear
 
     async def run(self) -> None:
         """Work for ever; several of these may run side by side."""
@@ -111,8 +107,7 @@ class Worker(Generic[View]):
         if not plan.stages:
             return
         outcome = await self._executor.run(plan)
-        if outcome.written:
-            self._written[ref] = outcome.written
+        self._remember(ref, outcome.written)
         if outcome.refused:
             self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
             raise PlanFailed([one.error for one in outcome.refused])
@@ -147,7 +142,14 @@ class Worker(Generic[View]):
         except LaminaError as unheard:
             self._log.debug("complaint not heard", object=str(ref), because=str(unheard))
             return
-        self._written[ref] = [*self._written.get(ref, ()), *outcome.written]
+        self._remember(ref, [*self._written.get(ref, ()), *outcome.written])
+
+    def _remember(self, ref: Ref, written: Sequence[Written]) -> None:
+        if written:
+            self._written[ref] = written
+            if len(self._written) > _REMEMBERED:
+                # Keys that were never taken again; what they wrote has long been seen.
+                del self._written[next(iter(self._written))]
 
 
 def _is_outdated(refused: Refused) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import orjson
 
 from lamina.errors import BadRequest, Cause, InternalError, Invalid
-from lamina.merge.apply import Manager, track_update
+from lamina.merge.apply import track_update
+from lamina.merge.managed import Manager
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import metadata as meta
@@ -32,7 +33,7 @@ def read_body(request: Request, target: Target, options: WriteOptions) -> Made:
     if not request.body:
         # An empty body is no object; the real server says so in the words of its decoder.
         raise BadRequest(f"the object provided is unrecognized (must be of type {target.kind.kind}): couldn't get version/kind; json parse error: unexpected end of JSON input ()")  # fmt: skip
-    parsed = bodies.parse(request.body, content, findings)
+    parsed = bodies.parse(request.body, content, findings, (target.kind.api_version, target.kind.kind))
     if target.kind.custom and bodies.media_type(content) == bodies.PROTOBUF:
         raise bodies.unsupported("application/json, application/yaml")
     return decode(request, target.kind, parsed, findings, options)

@@ -50,6 +50,11 @@ _ON_KIND: dict[str, tuple[str, Verb]] = {
 log = structlog.get_logger()
 
 
+def _still_changes(kind: Kind, verb: str) -> bool:
+    """Say whether this is a change to an object whose kind is going: its finalizers must still be removed."""
+    return kind.custom and verb in ("patch", "update")
+
+
 class Api:
     """Serves one control plane."""
 
@@ -107,7 +112,7 @@ class Api:
         if path.watch or (request.method == "GET" and request.query and request.flag("watch")):
             return "watch", await watch(plane, request, target)
         verb, serve = (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
-        if serve is None or verb not in kind.verbs:
+        if serve is None or (verb not in kind.verbs and not _still_changes(kind, verb)):
             raise words.not_allowed()
         if kind.namespaced and not path.namespace and (path.name or verb == "create"):
             # A namespaced object is only reached through its namespace.

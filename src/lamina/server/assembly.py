@@ -9,10 +9,8 @@ from lamina.server.api import Api
 from lamina.server.backup import copy_of
 from lamina.server.builtin.kinds import builtin_kinds
 from lamina.server.custom.kinds import kinds_of
-from lamina.server.discovery import Discovery
 from lamina.server.identity import Authenticator
 from lamina.server.metrics import Metrics
-from lamina.server.openapi import OpenApi
 from lamina.server.pages import Checks, Pages
 from lamina.server.plane import Plane
 from lamina.server.registry import Registry
@@ -22,7 +20,7 @@ from lamina.server.store import Store
 
 def assemble(store: Store, now: Callable[[], datetime], authenticator: Authenticator, checks: Checks) -> Api:
     """Return a server for what is in the store, ready to answer."""
-    registry = Registry(store, builtin_kinds(), kinds_of)
+    registry = Registry(store, builtin_kinds(now), kinds_of)
     metrics = Metrics(store)
-    pages = Pages(registry, Discovery(registry), OpenApi(registry), metrics, checks, lambda: copy_of(store))
+    pages = Pages(registry, metrics, checks, lambda: copy_of(store), now)
     return Api(Plane(store, registry, now), pages, Reviews(authenticator), metrics)

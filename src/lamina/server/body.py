@@ -34,8 +34,12 @@ def unsupported(accepted: str = _ACCEPTED) -> UnsupportedMediaType:
     )
 
 
-def parse(data: bytes, content_type: str, findings: Findings) -> Made:
-    """Return the object in a body of one of the three formats; raises BadRequest or UnsupportedMediaType."""
+def parse(data: bytes, content_type: str, findings: Findings, expected: tuple[str, str] = ("", "")) -> Made:
+    """
+    Return the object in a body of one of the three formats; raises BadRequest or UnsupportedMediaType.
+
+    `expected` is the apiVersion and kind of the endpoint, for bodies that do not say theirs.
+    """
     media = media_type(content_type)
     if media == "application/json":
         return parse_json(data, findings)
@@ -44,8 +48,7 @@ def parse(data: bytes, content_type: str, findings: Findings) -> Made:
     if media == PROTOBUF:
         from lamina.server.protobuf import decode
 
-        api_version, kind, obj = decode(data)
-        return {"apiVersion": api_version, "kind": kind, **obj}
+        return decode(data, expected)[2]
     raise unsupported()
 
 

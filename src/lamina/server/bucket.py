@@ -8,13 +8,14 @@ used to be lives exactly as long as the event that changed it.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lamina.errors import Gone
-from lamina.server.store import Event, Key, Row
+from lamina.server.shelf import Shelf, path_of
+from lamina.server.store import Event, Row
 
 if TYPE_CHECKING:
     from lamina.server.follower import Reader
@@ -31,61 +32,6 @@ class Window:
 
     events: int = 100_000
     bytes: int = 64 * 1024 * 1024
-
-
-def path_of(namespace: str, name: str) -> str:
-    """Return what rows are sorted by; one string, so that the order is etcd's."""
-    return f"{namespace}/{name}"
-
-
-class Shelf:
-    """Rows in order of their path."""
-
-    __slots__ = ("paths", "rows")
-
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        ordered = sorted((path_of(row.key.namespace, row.key.name), row.version, row) for row in rows)
-        self.paths = [path for path, _, _ in ordered]
-        self.rows = [row for _, _, row in ordered]
-
-    def put(self, path: str, row: Row) -> None:
-        index = bisect_left(self.paths, path)
-        if index < len(self.paths) and self.paths[index] == path:
-            self.rows[index] = row
-        else:
-            self.paths.insert(index, path)
-            self.rows.insert(index, row)
-
-    def remove(self, path: str) -> None:
-        index = bisect_left(self.paths, path)
-        del self.paths[index]
-        del self.rows[index]
-
-    def page(
-        self, namespace: str | None, after: tuple[str, str] | None, limit: int
-    ) -> tuple[Sequence[Row], int]:
-        """Return rows, of one namespace or all, after a name and up to a limit, and how many it cut off."""
-        start, stop = 0, len(self.paths)
-        if namespace is not None:
-            start = bisect_left(self.paths, f"{namespace}/")
-            stop = bisect_left(self.paths, f"{namespace}0")  # "0" is the character after "/"
-        if after is not None:
-            start = max(start, bisect_right(self.paths, path_of(*after)))
-        end = min(stop, start + limit) if limit > 0 else stop
-        return self.rows[start:end], max(0, stop - end)
-
-    def undone(self, events: Sequence[Event]) -> Shelf:
-        """Return the shelf as it was before these events, the last of which made it what it is."""
-        before: dict[Key, Row | None] = {}
-        for event in events:
-            before.setdefault(event.row.key, event.previous)
-        kept = [(path, row) for path, row in zip(self.paths, self.rows, strict=True) if row.key not in before]
-        kept += [(path_of(key.namespace, key.name), row) for key, row in before.items() if row is not None]
-        kept.sort(key=lambda pair: pair[0])
-        shelf = Shelf()
-        shelf.paths = [path for path, _ in kept]
-        shelf.rows = [row for _, row in kept]
-        return shelf
 
 
 class History:

@@ -72,11 +72,23 @@ def each(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]:
 
 def immutable(path: str, new: Any, old: Any) -> list[Cause]:
     """Return a complaint if the field has changed; absent and empty are the same."""
-    if new == old or (
-        not new and not old and new is not False and old is not False and new != 0 and old != 0
-    ):
-        return []
-    return [invalid(path, new, IMMUTABLE)]
+    return [] if is_same(new, old) else [invalid(path, new, IMMUTABLE)]
+
+
+def is_same(new: Any, old: Any) -> bool:
+    """Say whether two values are the same to Kubernetes, to which absent and empty are."""
+    return bool(new == old or _settled(new) == _settled(old))
+
+
+def _settled(value: Any) -> Any:
+    match value:
+        case dict():
+            kept = {key: _settled(one) for key, one in value.items()}
+            return {key: one for key, one in kept.items() if one is not None} or None
+        case list() | tuple():
+            return [_settled(one) for one in value] or None
+        case _:
+            return value
 
 
 def not_negative(path: str, value: Any) -> list[Cause]:

@@ -24,29 +24,24 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import orjson
-
 from lamina.errors import AlreadyExists, Conflict, Gone, NotFound, StoreError, TooLarge
 from lamina.objects.types import Made
-from lamina.server.bucket import Bucket, Shelf, Window
+from lamina.server.bucket import Bucket, Window
+from lamina.server.encoding import encode_stored
 from lamina.server.follower import Reader
+from lamina.server.shelf import Shelf
 from lamina.server.store import Event, Expect, Key, Listing, Row
 
 ROW_LIMIT = 1024 * 1024 * 3 // 2
 """The largest value of a row in bytes, as in etcd."""
 
 _SNAPSHOTS = 8
-_NOT_STORED = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def encode(obj: Made, version: int) -> bytes:
-    """Return the value of a row: metadata first and with its version, which is stamped into `obj` too."""
-    metadata = obj["metadata"]
-    metadata["resourceVersion"] = str(version)
-    if "kind" in obj or "apiVersion" in obj or next(iter(obj)) != "metadata":
-        rest = {name: value for name, value in obj.items() if name not in _NOT_STORED}
-        return orjson.dumps({"metadata": metadata, **rest})
-    return orjson.dumps(obj)
+    """Return the value of a row, its version stamped into `obj`."""
+    obj["metadata"]["resourceVersion"] = str(version)
+    return encode_stored(obj)
 
 
 class Log(ABC):
@@ -131,14 +126,14 @@ class Log(ABC):
 
     def count(self, bucket: str) -> int:
         held = self._buckets.get(bucket)
-        return len(held.shelf.rows) if held else 0
+        return len(held.shelf) if held else 0
 
     def changed(self, bucket: str) -> int:
         held = self._buckets.get(bucket)
         return held.history.end if held else 0
 
     def buckets(self) -> Sequence[str]:
-        return sorted(name for name, bucket in self._buckets.items() if bucket.shelf.rows)
+        return sorted(name for name, bucket in self._buckets.items() if len(bucket.shelf))
 
     def since(self, version: int, bucket: str, namespace: str | None = None) -> Sequence[Event]:
         held = self._buckets.get(bucket)
@@ -159,11 +154,12 @@ class Log(ABC):
         if self._closed or timeout <= 0:
             return False
         loop = asyncio.get_running_loop()
-        entry = (version, loop.create_future(), False)
+        came: asyncio.Future[bool] = loop.create_future()
+        entry = (version, came, False)
         self._awaited.append(entry)
-        timer = loop.call_later(timeout, _answer, entry[1], False)
+        timer = loop.call_later(timeout, _answer, came, False)
         try:
-            return await entry[1]
+            return await came
         finally:
             timer.cancel()
             if entry in self._awaited:

@@ -6,6 +6,8 @@ its finalizers must be qualified (built-in kinds insist, custom ones are only
 warned). Randomness comes from the caller.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +41,7 @@ _RBAC = "rbac.authorization.k8s.io"
 _NAME_RULES: Mapping[tuple[str, str], NameRule] = {
     ("", "Namespace"): names.label,
     ("", "Service"): names.label_1035,
+    ("apps", "StatefulSet"): names.label,
     (_RBAC, "Role"): names.path_segment,
     (_RBAC, "ClusterRole"): names.path_segment,
     (_RBAC, "RoleBinding"): names.path_segment,
@@ -108,9 +111,9 @@ def object_meta(
     causes += not_negative(f"{path}.generation", meta.get("generation"))
     causes += _carried(meta, path)
     if finalizing := meta.get("finalizers"):
-        causes += finalizers(finalizing, f"{path}.finalizers", strict=strict)
+        causes += check_finalizers(finalizing, f"{path}.finalizers", strict=strict)
     if managed := meta.get("managedFields"):
-        causes += managed_fields(managed, f"{path}.managedFields")
+        causes += check_managed_fields(managed, f"{path}.managedFields")
     return causes
 
 
@@ -134,9 +137,9 @@ def object_meta_update(new: Meta, old: Meta, path: str, *, namespaced: bool, str
         causes += each(f"{path}.namespace", new.get("namespace") or "", complaints)
     causes += _carried(new, path)
     finalizing = new.get("finalizers") or ()
-    causes += finalizers(finalizing, f"{path}.finalizers", strict=False)
+    causes += check_finalizers(finalizing, f"{path}.finalizers", strict=False)
     if managed := new.get("managedFields"):
-        causes += managed_fields(managed, f"{path}.managedFields")
+        causes += check_managed_fields(managed, f"{path}.managedFields")
     if old.get("deletionTimestamp") and finalizing:
         added = sorted(set(finalizing).difference(old.get("finalizers") or ()))
         if added:
@@ -158,15 +161,15 @@ def object_meta_update(new: Meta, old: Meta, path: str, *, namespaced: bool, str
 def _carried(meta: Meta, path: str) -> list[Cause]:
     causes: list[Cause] = []
     if found := meta.get("labels"):
-        causes += labels(found, f"{path}.labels")
+        causes += check_labels(found, f"{path}.labels")
     if found := meta.get("annotations"):
-        causes += annotations(found, f"{path}.annotations")
+        causes += check_annotations(found, f"{path}.annotations")
     if refs := meta.get("ownerReferences"):
-        causes += owner_references(refs, f"{path}.ownerReferences")
+        causes += check_owners(refs, f"{path}.ownerReferences")
     return causes
 
 
-def labels(found: Mapping[str, str], path: str) -> list[Cause]:
+def check_labels(found: Mapping[str, str], path: str) -> list[Cause]:
     """Return what is wrong with labels, in the order of their keys."""
     causes: list[Cause] = []
     for key, value in found.items():
@@ -177,7 +180,7 @@ def labels(found: Mapping[str, str], path: str) -> list[Cause]:
     return causes
 
 
-def annotations(found: Mapping[str, str], path: str) -> list[Cause]:
+def check_annotations(found: Mapping[str, str], path: str) -> list[Cause]:
     causes: list[Cause] = []
     size = 0
     for key, value in found.items():
@@ -189,7 +192,7 @@ def annotations(found: Mapping[str, str], path: str) -> list[Cause]:
     return causes
 
 
-def owner_references(refs: Sequence[Mapping[str, Any]], path: str) -> list[Cause]:
+def check_owners(refs: Sequence[Mapping[str, Any]], path: str) -> list[Cause]:
     causes: list[Cause] = []
     first = ""
     for ref in refs:
@@ -217,7 +220,7 @@ def _full(ref: Mapping[str, Any]) -> dict[str, Any]:
     return shown | {key: ref[key] for key in ("controller", "blockOwnerDeletion") if ref.get(key) is not None}
 
 
-def finalizers(found: Sequence[str], path: str, *, strict: bool) -> list[Cause]:
+def check_finalizers(found: Sequence[str], path: str, *, strict: bool) -> list[Cause]:
     """Return what is wrong with finalizers; where `strict`, one without a slash must be a standard one."""
     causes: list[Cause] = []
     for finalizer in found:
@@ -257,7 +260,7 @@ def warn(new: Obj, old: Obj | None) -> list[str]:
     return warnings
 
 
-def managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> list[Cause]:
+def check_managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> list[Cause]:
     causes: list[Cause] = []
     for index, entry in enumerate(entries):
         here = f"{path}[{index}]"
@@ -266,13 +269,13 @@ def managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> list[Caus
             causes.append(invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
         if (fields_type := entry.get("fieldsType") or "FieldsV1") != "FieldsV1":
             causes.append(invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
-        causes += field_manager(entry.get("manager") or "", f"{here}.manager")
+        causes += check_field_manager(entry.get("manager") or "", f"{here}.manager")
         if len((entry.get("subresource") or "").encode("utf-8", "surrogatepass")) > 256:
             causes.append(too_long(f"{here}.subresource", 256))
     return causes
 
 
-def field_manager(manager: str, path: str = "fieldManager") -> list[Cause]:
+def check_field_manager(manager: str, path: str = "fieldManager") -> list[Cause]:
     """Return what is wrong with the name of a field manager: at most 128 characters that can be seen."""
     if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_LIMIT:
         return []

@@ -8,19 +8,30 @@ kinds change.
 from __future__ import annotations
 
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping
-from urllib.parse import parse_qs
-
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
 
 from lamina import __version__
 from lamina.errors import MethodNotAllowed
+from lamina.objects.types import Obj
 from lamina.server import words
-from lamina.server.discovery import Discovery
+from lamina.server.discovery import (
+    Rendered,
+    api_group,
+    api_group_discovery_list,
+    api_group_list,
+    api_resource_list,
+    api_versions,
+    render,
+)
+from lamina.server.kind import Kind
 from lamina.server.metrics import Metrics
-from lamina.server.negotiate import clauses
-from lamina.server.openapi import OpenApi
+from lamina.server.negotiate import clauses, negotiate
+from lamina.server.openapi import OpenApi, caching
+from lamina.server.openapi_v2 import Swagger
 from lamina.server.registry import Registry
-from lamina.server.request import Answer, Request, json_answer
+from lamina.server.rendering import encode_bytes
+from lamina.server.request import JSON, Answer, Request, json_answer
 
 KUBERNETES = "1.35.4"
 _TEXT = "text/plain; charset=utf-8"
@@ -37,15 +48,17 @@ class Pages:
     def __init__(
         self,
         registry: Registry,
-        discovery: Discovery,
-        openapi: OpenApi,
         metrics: Metrics,
         checks: Checks,
         backup: Backup,
+        now: Callable[[], datetime],
     ) -> None:
         self._registry = registry
-        self._discovery = discovery
-        self._openapi = openapi
+        self._openapi = OpenApi()
+        self._openapi_v2 = Swagger()
+        self._now = now
+        self._edition = -1
+        self._documents: dict[str, Rendered | None] = {}
         self._metrics = metrics
         self._checks = checks
         self._backup = backup
@@ -77,21 +90,61 @@ class Pages:
     def _discover(self, request: Request, path: str) -> Answer:
         accept = request.headers.get("accept", "")
         if path in ("/api", "/apis") and "apidiscovery.k8s.io" in accept and (form := _aggregated(accept)):
-            body, etag = self._discovery.aggregated(core=path == "/api")
-            headers = [("etag", etag), ("vary", "Accept"), ("cache-control", "public")]
-            if request.headers.get("if-none-match", "").strip() == etag:
+            made = self._document(f"{path} aggregated")
+            assert made is not None
+            headers = [("etag", made.etag), ("vary", "Accept"), ("cache-control", "public")]
+            if request.headers.get("if-none-match", "").strip() == made.etag:
                 return Answer(304, b"", form, headers)
-            return Answer(200, body, form, headers)
-        document = self._discovery.document(path)
+            return Answer(200, made.body, form, headers)
+        wanted = negotiate(accept, ())
+        document = self._document(path)
         if document is None:
             if path.count("/") == 2 and path.startswith("/apis/"):
                 return Answer(404, b"404 page not found\n", _TEXT)
             raise words.unknown_path()
-        return Answer(200, document)
+        return encode_bytes(document.body, wanted)
+
+    def _document(self, name: str) -> Rendered | None:
+        """Return a page of discovery, made once for as long as the kinds stay the same."""
+        kinds = self._registry.kinds()
+        if self._edition != self._registry.edition:
+            self._edition = self._registry.edition
+            self._documents = {}
+        if name not in self._documents:
+            made = _discovered(name, kinds)
+            if made is None:
+                # Not kept: there is no end of paths that do not exist.
+                return None
+            self._documents[name] = render(made)
+        return self._documents[name]
 
     def _describe(self, request: Request, path: str) -> Answer:
-        parameters = parse_qs(request.query)
-        return self._openapi.serve(path, (parameters.get("hash") or [""])[0], request.headers)
+        kinds = self._registry.kinds()
+        if path == "/openapi/v2":
+            return self._swagger(request, kinds)
+        if path == "/openapi/v3":
+            return Answer(200, self._openapi.index(kinds))
+        name = path.removeprefix("/openapi/v3/")
+        document = self._openapi.document(kinds, name)
+        if document is None or name == path:
+            return Answer(404, b"404 page not found\n", _TEXT)
+        status, headers = caching(name, document, request.parameter("hash"), self._now())
+        listed = [(header.lower(), value) for header, value in headers.items()]
+        if status != 200:
+            return Answer(status, b"", JSON, listed)
+        if request.headers.get("if-none-match", "").strip() == document.etag:
+            return Answer(304, b"", JSON, listed)
+        return Answer(200, document.body, JSON, listed)
+
+    def _swagger(self, request: Request, kinds: Sequence[Kind]) -> Answer:
+        accept = request.headers.get("accept", "")
+        if accept:
+            negotiate(accept, ())
+        document = self._openapi_v2.document(kinds)
+        headers = [("etag", document.etag), ("vary", "Accept")]
+        if request.headers.get("if-none-match", "").strip() == document.etag:
+            return Answer(304, b"", JSON, headers)
+        return Answer(200, document.body, JSON, headers)
 
     def _health(self, request: Request, path: str) -> Answer:
         _, page, *rest = path.split("/")
@@ -133,6 +186,25 @@ class Pages:
             listed += [f"/apis/{group}/{version}" for named, version in groups if named == group]
         listed += ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
         return listed
+
+
+def _discovered(name: str, kinds: Sequence[Kind]) -> Obj | None:
+    match name.split("/")[1:]:
+        case ["api"]:
+            return api_versions("")
+        case ["apis"]:
+            return api_group_list(kinds)
+        case ["api aggregated"]:
+            return api_group_discovery_list(kinds, core=True)
+        case ["apis aggregated"]:
+            return api_group_discovery_list(kinds, core=False)
+        case ["api", version]:
+            return api_resource_list(kinds, "", version)
+        case ["apis", group]:
+            return api_group(kinds, group)
+        case ["apis", group, version]:
+            return api_resource_list(kinds, group, version)
+    return None
 
 
 def _aggregated(accept: str) -> str:

@@ -54,32 +54,64 @@ def decode(body: bytes, expected: tuple[str, str] = ("", "")) -> tuple[str, str,
     """
     Return the apiVersion, the kind and the object of a body; the object holds both as well.
 
-    `expected` is the apiVersion and kind to assume where the envelope names
-    none, which is what the URL says. Raises BadRequest for anything that is no
-    message of a known kind.
+    `expected` is the apiVersion and kind of the endpoint: they are assumed
+    where the envelope names none, and named where the body makes no sense.
+    Raises BadRequest for anything that is no message of a known kind.
     """
-    if body[:4] != MAGIC:
-        raise BadRequest(
-            "provided data does not appear to be a protobuf message, "
-            f"expected prefix [{' '.join(str(byte) for byte in MAGIC)}]"
-        )
+    api_version, kind = "", ""
     try:
-        # Running off the end, a number out of range and text that is none are
-        # Python's own complaints, and all the same to the sender.
         api_version, kind, start, stop = _open(body)
         api_version, kind = api_version or expected[0], kind or expected[1]
         message = message_of(api_version, kind)
         if message is None:
-            raise BadRequest(f'no kind "{kind}" is registered for version "{api_version}"')
+            raise ValueError(_unknown(api_version, kind))
         obj: Made = {"apiVersion": api_version, "kind": kind}
         _read(body, start, stop, message, obj, 0)
     except (IndexError, ValueError, OverflowError) as problem:
-        raise BadRequest(f"the body is no protobuf message: {problem}") from None
+        raise _refusal(_said(problem), body, expected[1], api_version, kind) from None
     return api_version, kind, obj
+
+
+def _said(problem: Exception) -> str:
+    """Return what went wrong in words that make sense to the sender, where Python's own would not."""
+    match problem:
+        case IndexError():
+            return "unexpected EOF"
+        case UnicodeDecodeError():
+            return "proto: string field contains invalid UTF-8"
+        case OverflowError():
+            return "Time.MarshalJSON: year outside of range [0,9999]"
+    return str(problem)
+
+
+def _refusal(problem: str, body: bytes, expected: str, api_version: str, kind: str) -> BadRequest:
+    """Return the error in the words of Kubernetes, which differ once it is known what the body wants to be."""
+    if not expected:
+        return BadRequest(problem)
+    if kind:
+        version = api_version.rpartition("/")[2]
+        return BadRequest(f'{kind} in version "{version}" cannot be handled as a {expected}: {problem}')
+    shown = body[:30].hex() + (" ..." if len(body) > 30 else "") if body else "<empty>"
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {expected}): {problem} ({shown})"
+    )
+
+
+def _unknown(api_version: str, kind: str) -> str:
+    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
 def _open(body: bytes) -> tuple[str, str, int, int]:
     """Return the apiVersion and kind the envelope names, and where the message in it starts and stops."""
+    if not body:
+        raise ValueError("empty data")
+    if not body.startswith(MAGIC):
+        prefix = " ".join(str(byte) for byte in MAGIC)
+        raise ValueError(
+            f"provided data does not appear to be a protobuf message, expected prefix [{prefix}]"
+        )
+    if len(body) == len(MAGIC):
+        raise ValueError("empty body")
     said: Made = {}
     _read(body, len(MAGIC), len(body), ENVELOPE, said, 0)
     named = said.get("type", {})
@@ -240,7 +272,7 @@ def _skip(data: bytes, pos: int, end: int, tag: int, message: Message) -> int:
     """Return where a field that nobody knows stops."""
     number, wire = tag >> 3, tag & 7
     if number in message.numbers or not 0 < number < 1 << 29:
-        raise ValueError(f"wrong wireType = {wire} for field {number}")
+        raise ValueError(f"proto: wrong wireType = {wire} for field {number}")
     if wire == VARINT:
         _, pos = _varint(data, pos)
     elif wire == FIXED64:
@@ -251,7 +283,7 @@ def _skip(data: bytes, pos: int, end: int, tag: int, message: Message) -> int:
     elif wire == FIXED32:
         pos += 4
     else:
-        raise ValueError(f"illegal wireType {wire}")
+        raise ValueError(f"proto: illegal wireType {wire}")
     if pos > end:
         raise ValueError("unexpected EOF")
     return pos
@@ -271,7 +303,7 @@ def _varint(data: bytes, pos: int) -> tuple[int, int]:
             return value & _UNSIGNED, pos + 1
         shift += 7
         if shift > 63:
-            raise ValueError("integer overflow")
+            raise ValueError("proto: integer overflow")
 
 
 def _double(data: bytes, pos: int, end: int) -> float:
@@ -279,6 +311,6 @@ def _double(data: bytes, pos: int, end: int) -> float:
         raise ValueError("unexpected EOF")
     value: float = struct.unpack_from("<d", data, pos)[0]
     if value - value != 0:
-        raise ValueError("a number that JSON cannot write")
+        raise ValueError("json: unsupported value")
     # JSON has one kind of number, and Go writes a whole one without a point.
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

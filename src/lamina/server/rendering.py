@@ -16,6 +16,7 @@ import orjson
 
 from lamina.errors import BadRequest, NotAcceptable
 from lamina.objects.types import Made
+from lamina.server.encoding import encode_stored
 from lamina.server.kind import Kind
 from lamina.server.negotiate import PLAIN, Wanted, negotiate
 from lamina.server.request import Answer, Request
@@ -47,7 +48,7 @@ def shown(kind: Kind, row: Row) -> bytes:
         cache = row.cache = {}
     value: bytes | None = cache.get(kind)
     if value is None:
-        value = _metadata_first(kind.shape.read(orjson.loads(row.value)))
+        value = encode_stored(kind.shape.read(orjson.loads(row.value)))
         # One string in memory, not two, for the usual case that reading changes nothing.
         cache[kind] = value = row.value if value == row.value else value
     return value
@@ -57,12 +58,6 @@ def remember(kind: Kind, row: Row) -> None:
     """Note that a row was just written by this very version, so that reading it changes nothing."""
     if kind.custom:
         row.cache = {kind: row.value}
-
-
-def _metadata_first(obj: Made) -> bytes:
-    obj.pop("kind", None)
-    obj.pop("apiVersion", None)
-    return orjson.dumps({"metadata": obj.pop("metadata", {}), **obj})
 
 
 def whole(kind: Kind, value: bytes) -> bytes:

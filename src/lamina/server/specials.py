@@ -12,9 +12,10 @@ from typing import Final
 
 import orjson
 
+from lamina.objects.conditions import with_condition
 from lamina.objects.types import Made, Obj
 from lamina.server import words
-from lamina.server.builtin.services import allocate
+from lamina.server.builtin.services import allocate, given_to
 from lamina.server.custom.names import status_of
 from lamina.server.kind import Kind
 from lamina.server.plane import Plane, Target
@@ -22,6 +23,7 @@ from lamina.server.registry import CRDS
 
 _PROTECTED: Final = ("default", "kube-system", "kube-public")
 _GRACE: Final = 30
+_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def before_create(plane: Plane, target: Target, obj: Made) -> None:
@@ -38,8 +40,10 @@ def before_update(plane: Plane, target: Target, new: Made, old: Obj) -> None:
         hook(plane, target, new, old)
 
 
-def before_delete(plane: Plane, target: Target, obj: Obj) -> None:
-    """Refuse deletions that would take the ground away."""
+def before_delete(plane: Plane, target: Target, obj: Made) -> None:
+    """Refuse deletions that would take the ground away; a CRD stays until its objects are gone."""
+    if target.kind.bucket == CRDS:
+        _begin_cleanup(plane, obj)
     if target.kind.bucket == "namespaces" and target.name in _PROTECTED:
         raise words.forbidden(target.kind, target.name, "this namespace may not be deleted")
 
@@ -58,10 +62,8 @@ def grace_of(kind: Kind, obj: Obj, asked: int | None) -> int:
 
 
 def _addresses(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
-    used = set()
-    for row in plane.store.list("services").rows:
-        if row.key[1:] != target.key[1:]:
-            used.update((orjson.loads(row.value).get("spec") or {}).get("clusterIPs") or ())
+    rows = plane.store.list("services").rows
+    used = {one for row in rows if row.key != target.key for one in given_to(orjson.loads(row.value))}
     allocate(new, old, used)
 
 
@@ -73,6 +75,24 @@ def _definition(plane: Plane, target: Target, new: Made, old: Obj | None) -> Non
         if row.key.name != target.name and (crd := orjson.loads(row.value))["spec"]["group"] == group
     ]
     new["status"] = status_of(new, others, plane.now())
+
+
+def _begin_cleanup(plane: Plane, crd: Made) -> None:
+    metadata = crd["metadata"]
+    if "deletionTimestamp" in metadata:
+        return
+    finalizers = metadata.setdefault("finalizers", [])
+    if _CLEANUP not in finalizers:
+        finalizers.append(_CLEANUP)
+    status = crd.setdefault("status", {})
+    status["conditions"] = with_condition(
+        status.get("conditions") or (),
+        "Terminating",
+        "True",
+        reason="InstanceDeletionPending",
+        message="CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        now=plane.now(),
+    )
 
 
 _Hook = Callable[[Plane, Target, Made, Obj | None], None]

@@ -171,9 +171,10 @@ class _Writer:
             self._left_over += self._stale
             self._stale = []
             self._roomy = False
-            structlog.get_logger().warning(
-                "log not compacted on disk", file=str(self._file.path), error=str(error)
-            )
+            with suppress(OSError):  # a disk that is full may refuse this line as well
+                structlog.get_logger().warning(
+                    "log not compacted on disk", file=str(self._file.path), error=str(error)
+                )
 
 
 def restore(source: Path, data_dir: Path) -> None:

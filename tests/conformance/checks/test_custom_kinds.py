@@ -173,7 +173,7 @@ def test_deleting_a_definition_deletes_its_objects_and_its_endpoint(
 
     def ending() -> tuple[list[str], list[str]]:
         found = api.get(f"{CRDS}/{name}").json
-        conditions = found.get("status", {}).get("conditions", [])
+        conditions = found.get("status", {}).get("conditions") or []
         terminating = [one["status"] for one in conditions if one["type"] == "Terminating"]
         return found["metadata"].get("finalizers", []), terminating
 
@@ -200,7 +200,7 @@ def test_a_name_that_is_taken_is_not_accepted(api: Api, widget_kind: str) -> Non
 
     def conditions() -> dict[str, str]:
         found = api.get(f"{CRDS}/{name}").json
-        return {one["type"]: one["status"] for one in found.get("status", {}).get("conditions", [])}
+        return {one["type"]: one["status"] for one in found.get("status", {}).get("conditions") or []}
 
     settles_at(conditions, {"NamesAccepted": "False", "Established": "False"})
     assert api.delete(f"{CRDS}/{name}").code == 200

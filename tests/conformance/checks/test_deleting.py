@@ -140,7 +140,7 @@ def test_a_namespace_lives_and_ends_with_what_is_in_it(api: Api, kubectl: Kubect
     kubectl("delete", "ns", name, "--wait=false")
 
     def remaining() -> list[str]:
-        conditions = now()["status"].get("conditions", [])
+        conditions = now()["status"].get("conditions") or []
         return [one["status"] for one in conditions if one["type"] == "NamespaceFinalizersRemaining"]
 
     settles_at(remaining, ["True"])

@@ -173,21 +173,48 @@ def test_unknown_fields_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"", "expected prefix [107 56 115 0]"),
-        (b'{"kind":"Pod"}', "expected prefix [107 56 115 0]"),
-        (MAGIC, 'no kind "" is registered for version ""'),
-        (envelope("v1", "Nope", b""), 'no kind "Nope" is registered for version "v1"'),
+        (b"", "the object provided is unrecognized (must be of type ConfigMap): empty data (<empty>)"),
+        (
+            b"junk",
+            "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be "
+            "a protobuf message, expected prefix [107 56 115 0] (6a756e6b)",
+        ),
+        (MAGIC, "the object provided is unrecognized (must be of type ConfigMap): empty body (6b387300)"),
+        (
+            envelope("v1", "Nope", b""),
+            'Nope in version "v1" cannot be handled as a ConfigMap: no kind "Nope" is registered for version "v1" '
+            'in scheme "pkg/runtime/scheme.go:111"',
+        ),
+        (
+            envelope("apps/v1", "Deployment", b"\x0a\x05\x0a"),
+            'Deployment in version "v1" cannot be handled as a ConfigMap: unexpected EOF',
+        ),
+        (
+            envelope(*CONFIG_MAP, b"\x0a\x05\x0a"),
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: unexpected EOF',
+        ),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_in_the_words_of_kubernetes(body: bytes, says: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        decode(body, CONFIG_MAP)
+
+    assert refused.value.message == says
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
         (envelope("v9", "Pod", b""), 'no kind "Pod" is registered for version "v9"'),
         (envelope("v1", "PodSpec", b""), 'no kind "PodSpec" is registered for version "v1"'),
-        (envelope(*CONFIG_MAP, b"\x0a\x05\x0a"), "unexpected EOF"),
-        (envelope(*CONFIG_MAP, b"\x0a"), "no protobuf message"),
+        (envelope(*CONFIG_MAP, b"\x0a"), "unexpected EOF"),
         (envelope(*CONFIG_MAP, b"\x08\x01"), "wrong wireType = 0 for field 1"),
         (envelope(*CONFIG_MAP, b"\xfb\x01"), "illegal wireType 3"),
         (envelope(*CONFIG_MAP, b"\x00\x01"), "for field 0"),
         (envelope(*CONFIG_MAP, b"\x20" + b"\xff" * 10), "integer overflow"),
-        (envelope(*CONFIG_MAP, sized(1, sized(1, b"\xff"))), "no protobuf message"),
-        (envelope(*CONFIG_MAP, sized(1, sized(8, varint(1 << 3) + varint(1 << 60)))), "no protobuf message"),
-        (envelope("apps/v1", "ControllerRevision", sized(2, sized(1, b"{"))), "no protobuf message"),
+        (envelope(*CONFIG_MAP, sized(1, sized(1, b"\xff"))), "invalid UTF-8"),
+        (envelope(*CONFIG_MAP, sized(1, sized(8, varint(1 << 3) + varint(1 << 60)))), "year outside of range"),
+        (envelope("apps/v1", "ControllerRevision", sized(2, sized(1, b"{"))), "unexpected end of data"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(body: bytes, says: str) -> None:

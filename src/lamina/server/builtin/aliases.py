@@ -9,7 +9,7 @@ struct by struct, as part of decoding.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from lamina.objects.types import Made
@@ -22,6 +22,30 @@ _INIT_CONTAINERS: Final = (
 )
 
 
+AUTOSCALER_ANNOTATIONS: Final = tuple(
+    f"autoscaling.alpha.kubernetes.io/{name}"
+    for name in (
+        "metrics",
+        "behavior",
+        "current-metrics",
+        "conditions",
+        "scale-down-tolerance",
+        "scale-up-tolerance",
+    )
+)
+"""What version 1 of autoscalers keeps in annotations; other versions have fields for it."""
+
+
+def drop_annotations(obj: Made, names: Iterable[str]) -> None:
+    """Take annotations out of an object, and the map of them once it is empty."""
+    annotations = obj["metadata"].get("annotations")
+    if annotations:
+        for name in names:
+            annotations.pop(name, None)
+        if not annotations:
+            del obj["metadata"]["annotations"]
+
+
 def _pod_spec(spec: Made) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
@@ -29,12 +53,7 @@ def _pod_spec(spec: Made) -> None:
 
 
 def _pod_template(template: Made) -> None:
-    annotations = template["metadata"].get("annotations")
-    if annotations:
-        for name in _INIT_CONTAINERS:
-            annotations.pop(name, None)
-        if not annotations:
-            del template["metadata"]["annotations"]
+    drop_annotations(template, _INIT_CONTAINERS)
 
 
 def _pod(pod: Made) -> None:
@@ -72,6 +91,10 @@ def _stateful_set_spec(spec: Made) -> None:
         claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
 
 
+def _autoscaler(autoscaler: Made) -> None:
+    drop_annotations(autoscaler, AUTOSCALER_ANNOTATIONS)
+
+
 ALIASES: Final[Mapping[str, Callable[[Made], None]]] = {
     "core/v1.PodSpec": _pod_spec,
     "core/v1.PodTemplateSpec": _pod_template,
@@ -80,4 +103,5 @@ ALIASES: Final[Mapping[str, Callable[[Made], None]]] = {
     "core/v1.NodeSpec": _node_spec,
     "core/v1.Secret": _secret,
     "apps/v1.StatefulSetSpec": _stateful_set_spec,
+    "autoscaling/v2.HorizontalPodAutoscaler": _autoscaler,
 }

@@ -13,7 +13,7 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from lamina.server.kind import Subresource
 
@@ -63,16 +63,11 @@ class Resource:
 
     @property
     def storage_hash(self) -> str:
-        """Return the mark by which clients see that two versions share one store."""
-        if not self.stored:
-            return ""
-        group, version = self.storage
-        digest = hashlib.sha256(f"{group}/{version}/{self.kind}".encode()).digest()
-        return base64.b64encode(digest[:8]).decode()
+        """Return what discovery calls storageVersionHash; empty for what is not stored."""
+        return storage_hash(*self.storage, self.kind) if self.stored else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(NamedTuple):
     """A group version, and where its definitions live."""
 
     group: str
@@ -239,6 +234,24 @@ PACKAGES: Final = {
     (resource.group, resource.version): resource.definition.rpartition(".")[0] for resource in CATALOGUE
 }
 """The package that holds the definitions of a group version."""
+
+SHOWN_WHEN_DELETED: Final = frozenset(
+    resource.definition
+    for resource in CATALOGUE
+    if resource.bucket
+    in {
+        *("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas"),
+        *("serviceaccounts", "services", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io"),
+        *("storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io"),
+    }
+)
+"""Definitions of the kinds whose object, and not a Status, is the answer to its deletion."""
+
+
+def storage_hash(group: str, version: str, kind: str) -> str:
+    """Return the mark by which clients see that two versions share one store, given what it is stored as."""
+    digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
 
 
 @cache

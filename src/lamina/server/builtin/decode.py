@@ -17,6 +17,7 @@ label), so that going down costs one small tuple; its end holds the findings.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -252,6 +253,9 @@ def _bytes(value: Any, path: Path, label: str | int) -> Any:
             return canonical_bytes(value)
         except ValueError as error:
             raise Undecodable("", "", str(error)) from None
+    if type(value) is list:
+        # Bytes are a list of small numbers, too; hardly anybody writes them so.
+        return base64.b64encode(bytes(_byte(one, path, label) for one in value)).decode()
     raise Undecodable(_word(value), "[]uint8")
 
 
@@ -274,7 +278,9 @@ def _list(inner: str, shown: str) -> Step:
 
 
 def _map(inner: str, shown: str, step: Step | None = None) -> Step:
-    step, empty, strings = step or _value(inner), _zero_of(inner), meaning(inner) == "string"
+    step, strings = step or _value(inner), meaning(inner) == "string"
+    # No bytes, as a value of a map, come back from a real server's store as an empty string.
+    absent: Zero = str if inner == "[]byte" else _zero_of(inner)
 
     def decode_map(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is not dict:
@@ -283,7 +289,7 @@ def _map(inner: str, shown: str, step: Step | None = None) -> Step:
         for name, given in value.items():
             if strings and type(given) is str:
                 continue
-            made = empty() if given is None else step(given, here, name)
+            made = absent() if given is None else step(given, here, name)
             if made is not given:
                 value[name] = made
         return value
@@ -349,7 +355,8 @@ def _schema_or(others: type) -> Step:
 _SCALARS: Final = {"string": str, "bool": bool}
 _BOUNDS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _EMPTY: Final = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
-_ZEROS: Final = {**_EMPTY, "resource.Quantity": "0", "intstr.IntOrString": 0, "[]byte": ""}
+_ZEROS: Final = {**_EMPTY, "resource.Quantity": "0", "intstr.IntOrString": 0}
+_byte: Final = _integer(0, 255, "uint8")
 _int32: Final = _integer(*_BOUNDS["int32"], "int32")
 _OWN: Final[Mapping[str, Step]] = {
     "meta/v1.Time": _time(canonical_time),

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from lamina.errors import BadRequest
-from lamina.server.custom.golang import INT64_MAX, INT64_MIN, ordered, type_of
+from lamina.server.custom.golang import is_integer, ordered
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -77,128 +76,92 @@ _ZERO: Final = {"string": "", "bool": False}
 
 
 def normalised(document: Any) -> dict[str, Any]:
-    """
-    Return a schema document as the server keeps it.
-
-    Raises BadRequest where a field holds what it cannot.
-    """
-    return _struct(document, _FIELDS, "JSONSchemaProps")
+    """Return a schema document as the server keeps it; what the decoder would have refused is left out."""
+    return _struct(document, _FIELDS)
 
 
-def _struct(value: Any, fields: Mapping[str, tuple[str, str]], struct: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise _malformed(value, f"Go value of type v1.{struct}")
+def _struct(value: Any, fields: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
-    for field, given in value.items():
-        known = fields.get(field)
-        if known is None or given is None:
-            continue
-        read = _READERS[known[1]](given, f"Go struct field {struct}.{field} of type ")
-        if read is not None:
-            kept[field] = read
+    if isinstance(value, Mapping):
+        for field, given in value.items():
+            if field in fields and given is not None:
+                read = _READERS[fields[field][1]](given)
+                if read is not None:
+                    kept[field] = read
     return kept
 
 
-def _malformed(value: Any, target: str) -> BadRequest:
-    kind = {"boolean": "bool", "integer": "number"}.get(type_of(value), type_of(value))
-    if kind == "number" and target.endswith("int64"):
-        kind = f"number {value}"
-    return BadRequest(f"json: cannot unmarshal {kind} into {target}")
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise _malformed(value, f"{where}string")
-    return value
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
-def _flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise _malformed(value, f"{where}bool")
-    return value
-
-
-def _number(value: Any, where: str) -> float:
+def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _malformed(value, f"{where}float64")
-    # Whole numbers stay integers, so that they are shown as they were written.
+        return None
+    # Whole numbers are written without a point.
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
-def _count(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not INT64_MIN <= value <= INT64_MAX:
-        raise _malformed(value, f"{where}int64")
-    return value
+def _count(value: Any) -> int | None:
+    return value if is_integer(value) else None
 
 
-def _list(value: Any, where: str, kind: str, one: Callable[[Any, str], Any]) -> list[Any] | None:
-    if not isinstance(value, list):
-        raise _malformed(value, f"{where}{kind}")
-    return [one(item, where) for item in value] or None
+def _list(value: Any, one: Callable[[Any], Any]) -> list[Any] | None:
+    return ([one(item) for item in value] or None) if isinstance(value, list) else None
 
 
-def _schemas(value: Any, where: str) -> list[Any] | None:
-    return _list(value, where, "[]v1.JSONSchemaProps", lambda item, _: normalised(item))
-
-
-def _schema_map(value: Any, where: str) -> dict[str, Any] | None:
+def _schema_map(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, Mapping):
-        raise _malformed(value, f"{where}map[string]v1.JSONSchemaProps")
+        return None
     return {name: normalised(schema) for name, schema in value.items()} or None
 
 
-def _schema_or_array(value: Any, _: str) -> Any:
+def _schema_or_array(value: Any) -> Any:
     if isinstance(value, Mapping):
         return normalised(value)
     # An array without schemas, or something else altogether, leaves a field that says nothing.
     return [normalised(item) for item in value] if isinstance(value, list) else []
 
 
-def _schema_or_bool(value: Any, _: str) -> Any:
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, Mapping):
-        raise BadRequest("boolean or JSON schema expected")
-    return normalised(value)
+def _schema_or_bool(value: Any) -> Any:
+    return value if isinstance(value, bool) else normalised(value)
 
 
-def _dependencies(value: Any, where: str) -> dict[str, Any] | None:
+def _dependencies(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, Mapping):
-        raise _malformed(value, f"{where}v1.JSONSchemaDependencies")
+        return None
     read: dict[str, Any] = {}
     for name, given in value.items():
-        if isinstance(given, list):
-            read[name] = [_text(item, "Go value of type ") for item in given]
-        else:
-            read[name] = normalised(given) if isinstance(given, Mapping) else None
+        read[name] = given if isinstance(given, list) else normalised(given)
     return read or None
 
 
-def _rules(value: Any, where: str) -> list[Any] | None:
-    read = _list(value, where, "v1.ValidationRules", lambda item, _: _struct(item, _RULE, "ValidationRule"))
+def _rules(value: Any) -> list[Any] | None:
     # The rule itself is written even where it is empty.
-    return [{"rule": ""} | rule for rule in read] if read else None
+    return _list(value, lambda rule: {"rule": ""} | _struct(rule, _RULE))
 
 
-_READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
-    "string": lambda value, where: _text(value, where) or None,
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "string": lambda value: _text(value) or None,
     "*string": _text,
-    "bool": lambda value, where: _flag(value, where) or None,
+    "bool": lambda value: _flag(value) or None,
     "*bool": _flag,
     "*float64": _number,
     "*int64": _count,
-    "*json": lambda value, _: value,
-    "[]json": lambda value, where: _list(value, where, "[]v1.JSON", lambda item, _: item),
-    "[]string": lambda value, where: _list(value, where, "[]string", _text),
-    "[]schema": _schemas,
-    "*schema": lambda value, _: normalised(value),
+    "*json": lambda value: value,
+    "[]json": lambda value: _list(value, lambda item: item),
+    "[]string": lambda value: _list(value, str),
+    "[]schema": lambda value: _list(value, normalised),
+    "*schema": normalised,
     "map": _schema_map,
     "schema or array": _schema_or_array,
     "schema or bool": _schema_or_bool,
     "dependencies": _dependencies,
-    "documentation": lambda value, _: _struct(value, _DOCUMENTATION, "ExternalDocumentation"),
+    "documentation": lambda value: _struct(value, _DOCUMENTATION),
     "rules": _rules,
 }
 

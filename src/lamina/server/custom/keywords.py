@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lamina.errors import Cause
-from lamina.server.custom.document import Document, internal, item_schema, walk
+from lamina.server.custom.document import Document, internal, item_schema
 from lamina.server.custom.fieldpath import BadPath, follow
 from lamina.server.custom.structural import beyond_structure
 from lamina.server.fields import forbidden, invalid, not_supported, required
@@ -37,33 +37,6 @@ _NOT_SUPPORTED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leniency:
-    """
-    What is let pass because the stored definition has it already.
-
-    A rule that came later than a definition must not keep its owner from
-    changing something else.
-    """
-
-    types: bool = False
-    sets: bool = False
-    keys: bool = False
-
-
-STRICT: Final = Leniency()
-
-
-def leniency_for(documents: list[Document]) -> Leniency:
-    """Return what must be let pass for a definition that has these schemas already."""
-    nodes = [node for document in documents for node in walk(document)]
-    return Leniency(
-        types=any("type" in node and node["type"] not in TYPES for node in nodes),
-        sets=any(any(_set_items(node, "")) for node in nodes),
-        keys=any(any(_map_keys(node, "")) for node in nodes),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """Where in a document we are: inside metadata, or where defaults are not allowed and why."""
 
@@ -71,33 +44,30 @@ class _Place:
     no_defaults: str | None = None
 
 
-def validate_keywords(document: Document, path: str, lenient: Leniency = STRICT) -> list[Cause]:
+def validate_keywords(document: Document, path: str) -> list[Cause]:
     """Return what a document says that no schema of a CRD may say."""
-    return list(_node(document, path, _Place(), lenient, is_root=True))
+    return list(_node(document, path, _Place(), is_root=True))
 
 
-def _node(
-    node: Document, path: str, place: _Place, lenient: Leniency, *, is_root: bool = False
-) -> Iterator[Cause]:
-    yield from _plain(node, path, place, lenient)
+def _node(node: Document, path: str, place: _Place, *, is_root: bool = False) -> Iterator[Cause]:
+    yield from _plain(node, path, place)
     if node.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", detail)
-    yield from _inside(node, path, place, lenient, is_root=is_root)
+    yield from _inside(node, path, place, is_root=is_root)
     if node.get("x-kubernetes-preserve-unknown-fields") is False:
         where = f"{path}.x-kubernetes-preserve-unknown-fields"
         yield invalid(where, False, "must be true or undefined")
     yield from _map_type(node, path)
-    yield from _list_type(node, path, lenient)
-    if not lenient.keys:
-        yield from _map_keys(node, path)
+    yield from _list_type(node, path)
+    yield from _map_keys(node, path)
     for index, rule in enumerate(node.get(_RULES, ())):
         yield from _rule(rule, node, f"{path}.{_RULES}[{index}]")
 
 
-def _plain(node: Document, path: str, place: _Place, lenient: Leniency) -> Iterator[Cause]:
+def _plain(node: Document, path: str, place: _Place) -> Iterator[Cause]:
     kind = node.get("type", "")
-    if kind and kind not in TYPES and not lenient.types:
+    if kind and kind not in TYPES:
         yield not_supported(f"{path}.type", kind, TYPES)
     if "default" in node and place.no_defaults is not None:
         yield forbidden(f"{path}.default", f"must not be set {place.no_defaults}")
@@ -113,7 +83,7 @@ def _plain(node: Document, path: str, place: _Place, lenient: Leniency) -> Itera
         yield forbidden(f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
 
 
-def _inside(node: Document, path: str, place: _Place, lenient: Leniency, *, is_root: bool) -> Iterator[Cause]:
+def _inside(node: Document, path: str, place: _Place, *, is_root: bool) -> Iterator[Cause]:
     properties = node.get("properties", {})
     if "additionalProperties" in node:
         values = node["additionalProperties"]
@@ -125,30 +95,30 @@ def _inside(node: Document, path: str, place: _Place, lenient: Leniency, *, is_r
             if place.in_metadata:
                 # What would be pruned depends on the value, so that no default can be judged.
                 below = replace(place, no_defaults="inside additionalProperties applying to object metadata")
-            yield from _node(values, f"{path}.additionalProperties", below, lenient)
+            yield from _node(values, f"{path}.additionalProperties", below)
     for name, part in properties.items():
         below = place
         if (is_root or node.get("x-kubernetes-embedded-resource")) and name in _IDENTITY:
             below = replace(place, in_metadata=True)
             if is_root:
                 below = replace(below, no_defaults=f"in top-level {name}")
-        yield from _node(part, f"{path}.properties[{name}]", below, lenient)
+        yield from _node(part, f"{path}.properties[{name}]", below)
     if "not" in node:
-        yield from _node(node["not"], f"{path}.not", place, lenient)
+        yield from _node(node["not"], f"{path}.not", place)
     for junctor in ("allOf", "oneOf", "anyOf"):
         for index, part in enumerate(node.get(junctor, ())):
-            yield from _node(part, f"{path}.{junctor}[{index}]", place, lenient)
+            yield from _node(part, f"{path}.{junctor}[{index}]", place)
     for name, part in node.get("definitions", {}).items():
-        yield from _node(part, f"{path}.definitions[{name}]", place, lenient)
+        yield from _node(part, f"{path}.definitions[{name}]", place)
     items = node.get("items")
     if isinstance(items, list):
         for index, part in enumerate(items):
-            yield from _node(part, f"{path}.items[{index}]", place, lenient)
+            yield from _node(part, f"{path}.items[{index}]", place)
     elif items is not None:
-        yield from _node(items, f"{path}.items", place, lenient)
+        yield from _node(items, f"{path}.items", place)
     for name, part in node.get("dependencies", {}).items():
         if part is not None and not isinstance(part, list):
-            yield from _node(part, f"{path}.dependencies[{name}]", place, lenient)
+            yield from _node(part, f"{path}.dependencies[{name}]", place)
 
 
 def _of_type(node: Document, path: str, wanted: str, extension: str) -> Iterator[Cause]:
@@ -165,12 +135,12 @@ def _map_type(node: Document, path: str) -> Iterator[Cause]:
             yield not_supported(f"{path}.{_MAP_TYPE}", node[_MAP_TYPE], ("atomic", "granular"))
 
 
-def _list_type(node: Document, path: str, lenient: Leniency) -> Iterator[Cause]:
+def _list_type(node: Document, path: str) -> Iterator[Cause]:
     keys = node.get(_KEYS, [])
     if _LIST_TYPE in node:
         if node.get("type") != "array":
             yield from _of_type(node, path, "array", _LIST_TYPE)
-        elif not lenient.sets:
+        else:
             yield from _set_items(node, path)
         if node[_LIST_TYPE] not in ("atomic", "set", "map"):
             yield not_supported(f"{path}.{_LIST_TYPE}", node[_LIST_TYPE], ("atomic", "set", "map"))

@@ -61,8 +61,7 @@ class Walker:
         self._any_of = self._several("anyOf")
         self._not = self._single(document.get("not"))
         self._properties = {
-            name: Walker(part, as_default=as_default)
-            for name, part in document.get("properties", {}).items()
+            name: Walker(part, as_default=as_default) for name, part in document.get("properties", {}).items()
         }
         self._additional = self._single(document.get("additionalProperties"))
         self._items = self._single(document.get("items"))
@@ -268,10 +267,10 @@ class Walker:
             elif document.get("additionalProperties") is False:
                 text = f"{path}.{name} in body is a forbidden property"
                 outcome.add(improper(path, name, "")._replace(text=text))
-        for name, walker in known.items():
-            if name in value:
+        for name, part in value.items():
+            if (walker := known.get(name)) is not None:
                 below = None if link is None else link.field(name)
-                outcome.take(walker.look(value[name], f"{path}.{name}" if path else name, below))
+                outcome.take(walker.look(part, f"{path}.{name}" if path else name, below))
         for name in document.get("required", ()):
             if name not in value:
                 outcome.add(missing(f"{path}.{name}"))
@@ -283,8 +282,8 @@ def _is_listed(value: Any, one: Any) -> bool:
         return False
     if is_integer(value) and isinstance(one, str):
         is_character = 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF
-        return one == (chr(value) if is_character else "\ufffd")
+        return bool(one == (chr(value) if is_character else "\ufffd"))
     found, wanted = type_of(value), type_of(one)
     if found in ("integer", "number") and wanted in ("integer", "number"):
-        return int64(value) == one if wanted == "integer" else float(value) == one
+        return bool(int64(value) == one if wanted == "integer" else float(value) == one)
     return same(value, one)

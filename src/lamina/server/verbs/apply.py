@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from lamina.errors import BadRequest, Invalid
-from lamina.merge.apply import Manager
 from lamina.merge.apply import apply as merge_apply
+from lamina.merge.managed import Manager
 from lamina.merge.schema import Schema
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies

@@ -8,6 +8,7 @@ from lamina.errors import AlreadyExists
 from lamina.objects.types import Made
 from lamina.server import words
 from lamina.server.admission import admit_create, admit_namespace, place, read_body
+from lamina.server.encoding import encode_stored
 from lamina.server.metadata import generated_name
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
@@ -57,7 +58,7 @@ async def put_new(plane: Plane, target: Target, obj: Made, *, dry_run: bool) -> 
     if dry_run:
         if plane.store.newest(target.key) is not None:
             raise words.already_exists(kind, target.name)
-        return Row(target.key, 0, orjson.dumps({"metadata": stored["metadata"], **stored}))
+        return Row(target.key, 0, encode_stored(stored))
     try:
         row = await plane.store.append(target.key, stored, expect=Expect.ABSENT)
     except AlreadyExists:

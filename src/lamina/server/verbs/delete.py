@@ -17,6 +17,8 @@ from lamina.errors import BadRequest
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import words
+from lamina.server.builtin.catalogue import SHOWN_WHEN_DELETED
+from lamina.server.encoding import encode_stored
 from lamina.server.kind import Findings
 from lamina.server.options import check_dry_run
 from lamina.server.plane import Plane, Target
@@ -51,6 +53,8 @@ async def delete(plane: Plane, request: Request, target: Target) -> Answer:
         raise words.not_found(target.kind, target.name)
     gone, row, obj = await end(plane, target, row, options)
     if not gone:
+        return object_answer(request, target.kind, shown(target.kind, row), plane.now())
+    if target.kind.definition in SHOWN_WHEN_DELETED:
         return object_answer(request, target.kind, shown(target.kind, row), plane.now())
     details = {**words.details(target.kind, target.name), "uid": obj["metadata"]["uid"]}
     return json_answer(
@@ -110,7 +114,7 @@ async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) ->
     if not changed and not released:
         return False, row, obj
     if options.dry_run:
-        return released, Row(target.key, row.version, orjson.dumps(obj)), obj
+        return released, Row(target.key, row.version, encode_stored(obj)), obj
     stored = await plane.store.append(target.key, obj, expect=row.version, deleted=released)
     remember(kind, stored)
     return released, stored, obj

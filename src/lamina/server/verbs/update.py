@@ -8,6 +8,7 @@ from lamina.errors import BadRequest, Cause, Conflict
 from lamina.objects.types import Made, Obj
 from lamina.server import words
 from lamina.server.admission import admit_update, check_version, is_same, place, read_body
+from lamina.server.encoding import encode_stored
 from lamina.server.fields import invalid_error
 from lamina.server.kind import Kind
 from lamina.server.options import WriteOptions, write_options
@@ -71,7 +72,7 @@ async def put(plane: Plane, target: Target, new: Made, old: Obj, row: Row, optio
     stored = kind.shape.store(new) if kind.converts or kind.custom else new
     ends = is_released(kind, new)
     if options.dry_run:
-        return Row(target.key, row.version, orjson.dumps({"metadata": stored["metadata"], **stored}))
+        return Row(target.key, row.version, encode_stored(stored))
     written = await plane.store.append(target.key, stored, expect=row.version, deleted=ends)
     remember(kind, written)
     return written

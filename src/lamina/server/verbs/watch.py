@@ -17,6 +17,7 @@ import orjson
 
 from lamina.errors import ApiError, Gone
 from lamina.server import words
+from lamina.server.encoding import encode_stored
 from lamina.server.kind import Kind
 from lamina.server.negotiate import Wanted, negotiate
 from lamina.server.plane import Plane, Target
@@ -179,7 +180,7 @@ class _Stream:
         # What leaves is shown as it last matched, at the version that made it leave.
         left = orjson.loads(shown(kind, previous))
         left["metadata"]["resourceVersion"] = str(row.version)
-        return self._line("DELETED", orjson.dumps(left))
+        return self._line("DELETED", encode_stored(left))
 
     def _bookmark(self, version: int, annotations: dict[str, str] | None) -> bytes:
         metadata: dict[str, Any] = {"resourceVersion": str(version)}

@@ -19,7 +19,8 @@ def _exempt(level: Made) -> None:
 
 
 def _limited(level: Made) -> None:
-    level.setdefault("nominalConcurrencyShares", 30)
+    if level.get("nominalConcurrencyShares") is None:
+        level["nominalConcurrencyShares"] = 30
     level.setdefault("lendablePercent", 0)
 
 

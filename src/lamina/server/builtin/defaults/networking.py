@@ -64,8 +64,8 @@ def _network_policy(policy: Made) -> None:
 
 def _ingress_class(ingress_class: Made) -> None:
     parameters = ingress_class["spec"].get("parameters")
-    if parameters is not None:
-        parameters.setdefault("scope", "Cluster")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
 
 
 RULES: Final[Mapping[str, Callable[[Made], None]]] = {

@@ -70,7 +70,8 @@ def _job(job: Made) -> None:
     spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
     labels = spec["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+        # The very same map: the labels that a new job's template is given later are the job's then, too.
+        job["metadata"]["labels"] = labels
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")

@@ -10,14 +10,14 @@ from lamina.objects.selectors import LabelSelector, from_object
 from lamina.objects.types import Obj
 from lamina.server.builtin.validate.parts import items, part, text
 from lamina.server.fields import each, forbidden, invalid, required
-from lamina.server.metadata import labels
+from lamina.server.metadata import check_labels
 
 
 def label_selector(selector: Obj | None, path: str) -> list[Cause]:
     """Return what is wrong with a LabelSelector; an absent one is fine."""
     if selector is None:
         return []
-    said = labels(part(selector, "matchLabels"), f"{path}.matchLabels")
+    said = check_labels(part(selector, "matchLabels"), f"{path}.matchLabels")
     for index, expression in enumerate(items(selector, "matchExpressions")):
         said += label_requirement(expression, f"{path}.matchExpressions[{index}]")
     return said

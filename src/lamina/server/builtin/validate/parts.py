@@ -179,6 +179,11 @@ def signer(path: str, name: str) -> list[Cause]:
     return causes
 
 
+def omitted(path: str, detail: str) -> Cause:
+    """Complain about a value that is too long to be shown."""
+    return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+
+
 def unset(path: str, obj: Obj, why: str, *fields: str) -> list[Cause]:
     """Refuse every one of these fields."""
     return [forbidden(f"{path}.{field}", why) for field in fields if obj.get(field) is not None]

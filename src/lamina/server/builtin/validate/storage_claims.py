@@ -13,7 +13,7 @@ from lamina.server.builtin.validate.labels import label_selector
 from lamina.server.builtin.validate.parts import items, part, present, ruled, supported, text
 from lamina.server.builtin.validate.resources import amount, basic_amount, is_native, resource_amount
 from lamina.server.fields import forbidden, immutable, invalid, not_supported, required
-from lamina.server.metadata import annotations, labels
+from lamina.server.metadata import check_annotations, check_labels
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -81,8 +81,8 @@ def _data_source(source: Obj, path: str, *, any_group: bool) -> list[Cause]:
 def claim_template(template: Obj, path: str) -> list[Cause]:
     """Check the claim an ephemeral volume is made with."""
     meta = part(template, "metadata")
-    said = annotations(part(meta, "annotations"), f"{path}.metadata.annotations")
-    said += labels(part(meta, "labels"), f"{path}.metadata.labels")
+    said = check_annotations(part(meta, "annotations"), f"{path}.metadata.annotations")
+    said += check_labels(part(meta, "labels"), f"{path}.metadata.labels")
     said += (
         forbidden(f"{path}.metadata.{field}", "cannot be set")
         for field, value in meta.items()

@@ -1,0 +1,88 @@
+"""
+How long events are kept.
+
+An event goes an hour after it was last written, and the oldest go earlier when
+there are too many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lamina.actors.names import MANAGER
+from lamina.core.controller import Controller, Watch, only
+from lamina.core.plan import NOTHING, Plan, delete, one_stage
+from lamina.core.questions import Answers
+from lamina.core.world import Change, World, card
+from lamina.objects import meta
+from lamina.objects.times import moment
+from lamina.objects.types import GroupKind, Obj, Ref
+
+KEPT_FOR = timedelta(hours=1)
+KEPT = 5000
+"""How many events there may be; beyond that a tenth of them goes at once, so that it need not be seen to often."""
+
+_EVENT = GroupKind("", "Event")
+_ALL = Ref("v1", "Event", "", "")
+"""Not an event: the key under which all of them are looked at together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Events to be judged by their age, and how many of them, the oldest, have to go whatever their age."""
+
+    events: tuple[Obj, ...]
+    too_many: int = 0
+
+
+def gather(world: World, ref: Ref) -> View | None:
+    if ref != _ALL:
+        event = world.get(ref)
+        return View(events=(event,)) if event is not None else None
+    count = world.count(_EVENT)
+    if count <= KEPT:
+        return None
+    oldest_first = sorted(world.every(_EVENT), key=lambda event: str(event["lastWritten"]))
+    return View(events=tuple(oldest_first), too_many=count - KEPT * 9 // 10)
+
+
+def plan(view: View, answers: Answers, now: datetime) -> Plan:
+    if view.too_many:
+        ending = view.events[: view.too_many]
+        return one_stage("forget them", [delete(one) for one in ending], because=f"more than {KEPT} events")
+    (event,) = view.events
+    written = moment(event["lastWritten"])
+    if written is None:
+        return NOTHING
+    left = written + KEPT_FOR - now
+    if left > timedelta(0):
+        return Plan(look_again=left)
+    return one_stage("forget it", [delete(event)], because="nobody has written to it for an hour")
+
+
+def last_written(obj: Obj) -> Obj:
+    """Keep who an event is, and when it was last written."""
+    metadata = meta.metadata(obj)
+    times = [str(entry["time"]) for entry in metadata.get("managedFields") or () if entry.get("time")]
+    return {**card(obj), "lastWritten": max([str(metadata.get("creationTimestamp") or ""), *times])}
+
+
+def concerns(world: World, change: Change) -> Iterable[Ref]:
+    """A new or newer event concerns itself, and all of them once they are too many."""
+    if change.after is None:
+        return
+    yield change.ref
+    if world.count(_EVENT) > KEPT:
+        yield _ALL
+
+
+EVENTS: Controller[View] = Controller(
+    name="events",
+    watches=(Watch(selects=only(*_EVENT), concerns=concerns, keep=last_written, metadata_only=True),),
+    gather=gather,
+    plan=plan,
+    manager=MANAGER,
+    at_once=2,
+)

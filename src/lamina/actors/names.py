@@ -1,0 +1,3 @@
+"""What the actors call themselves where others can see it: the names of those they stand in for."""
+
+MANAGER = "kube-controller-manager"

@@ -1,0 +1,73 @@
+"""The built-in kinds, as the registry serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from lamina.merge.schema import Schema, Schemas
+from lamina.server.builtin.catalogue import CATALOGUE, Resource
+from lamina.server.builtin.definitions import definition
+from lamina.server.builtin.shape import shape_of
+from lamina.server.kind import Kind
+
+
+class LazySchema(Schema):
+    """
+    The schema of a built-in kind, compiled when somebody first looks at it.
+
+    Most kinds are never written in the life of a process, and compiling them
+    all would be most of its start. Once filled, it is as quick as any other.
+    """
+
+    __slots__ = ("_definition",)
+
+    def __init__(self, name: str) -> None:
+        # The slots of a schema stay empty until one of them is asked for.
+        self._definition = name
+
+    def __getattr__(self, slot: str) -> Any:
+        if slot not in Schema.__slots__:
+            raise AttributeError(slot)
+        compiled = _SCHEMAS.named(self._definition)
+        for known in Schema.__slots__:
+            setattr(self, known, getattr(compiled, known))
+        return getattr(compiled, slot)
+
+    def __repr__(self) -> str:
+        return f"<Schema {self._definition}>"
+
+
+_SCHEMAS: Final = Schemas(definition)
+
+
+def builtin_kinds(now: Callable[[], datetime] | None = None) -> tuple[Kind, ...]:
+    """Return every built-in kind in every version; `now` is the clock their status times come from."""
+    clock = now or (lambda: datetime.now(UTC))
+    return tuple(_kind(resource, clock) for resource in CATALOGUE)
+
+
+def _kind(resource: Resource, now: Callable[[], datetime]) -> Kind:
+    shape = shape_of(resource, now)
+    return Kind(
+        group=resource.group,
+        version=resource.version,
+        kind=resource.kind,
+        list_kind=resource.list_kind,
+        plural=resource.plural,
+        singular=resource.singular,
+        namespaced=resource.namespaced,
+        verbs=resource.verbs,
+        bucket=resource.bucket,
+        schema=LazySchema(resource.definition),
+        shape=shape,
+        stored=resource.stored,
+        converts=shape.converts,
+        preferred=resource.preferred,
+        short_names=resource.short_names,
+        categories=resource.categories,
+        subresources=resource.subresources,
+        definition=resource.definition,
+        storage_hash=resource.storage_hash,
+    )

@@ -1,0 +1,216 @@
+"""
+What becomes of a Pod beyond its defaults when it is created or changed.
+
+Some of it is the work of admission on a real server, as far as that needs
+nothing but the Pod: the account it runs as, its priority, the two tolerations
+that let it stay on a troubled node for five minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lamina.objects.types import Made, Obj
+from lamina.server.builtin.amounts import class_of_service
+
+_TROUBLES: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def admit_pod(pod: Made) -> None:
+    """Fill in what admission gives a new Pod."""
+    spec = pod["spec"]
+    if not spec.get("serviceAccountName"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = "default"
+    _tolerate_troubles(spec)
+    name = spec.get("priorityClassName")
+    if not name or name in _SYSTEM_PRIORITIES:
+        spec.setdefault("priority", _SYSTEM_PRIORITIES.get(name or "", 0))
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def create_pod(pod: Made, stamp: str) -> None:
+    """Set what a Pod starts with; `stamp` is the moment of its creation."""
+    admit_pod(pod)
+    spec = pod["spec"]
+    drop_unborn(spec)
+    status: Made = {"phase": "Pending", "qosClass": class_of_service(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": stamp}]
+    pod["status"] = status
+    labels = pod["metadata"].get("labels") or {}
+    for selector in _selectors_to_extend(spec, labels):
+        selector[0].setdefault("matchExpressions", []).extend(selector[1])
+    _profile_containers(pod)
+
+
+def update_pod(pod: Made, old: Obj) -> None:
+    """Put back what the main endpoint of a Pod does not change."""
+    spec, before = pod["spec"], old["spec"]
+    _tolerate_troubles(spec)
+    for name in ("priority", "preemptionPolicy"):
+        if name not in spec and name in before:
+            spec[name] = before[name]
+    drop_unborn(spec)
+
+
+def update_status(pod: Made, old: Obj) -> None:
+    """Put back what the status endpoint of a Pod does not change."""
+    status, before = pod["status"], old.get("status") or {}
+    pod["metadata"].pop("deletionTimestamp", None)
+    _restore(pod["metadata"], old["metadata"], "ownerReferences")
+    if "deletionTimestamp" in old["metadata"]:
+        pod["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"]
+    for name in ("qosClass", "observedGeneration"):
+        if not status.get(name) and name in before:
+            status[name] = before[name]
+    seen: dict[Any, list[int]] = {}
+    for condition in before.get("conditions") or ():
+        seen.setdefault(condition.get("type"), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions") or ():
+        waiting = seen.get(condition.get("type"))
+        generation = waiting.pop(0) if waiting else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+    for name in ("resources", "allocatedResources", "extendedResourceClaimStatus"):
+        if name not in before:
+            status.pop(name, None)
+    for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in status.get(name) or ():
+            container.pop("allocatedResourcesStatus", None)
+
+
+def update_ephemeral_containers(pod: Made, old: Obj) -> None:
+    """Put back everything but the ephemeral containers."""
+    added = pod["spec"].get("ephemeralContainers")
+    pod["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    if added:
+        pod["spec"]["ephemeralContainers"] = added
+    _restore_all(pod, old)
+
+
+def resize_pod(pod: Made, old: Obj) -> None:
+    """Put back everything but the resources of containers, unless containers come, go or change their names."""
+    spec, before = pod["spec"], old["spec"]
+    resized: dict[str, list[Made]] = {}
+    for group in ("containers", "initContainers"):
+        ours, theirs = spec.get(group) or [], before.get(group) or []
+        if [one["name"] for one in ours] != [one["name"] for one in theirs]:
+            return
+        if ours:
+            resized[group] = [
+                _with(_without(known, "resizePolicy"), wanted, "resources", "resizePolicy")
+                for known, wanted in zip(theirs, ours, strict=True)
+            ]
+    pod["spec"] = {**before, **resized}
+    _restore_all(pod, old)
+
+
+def drop_unborn(spec: Made) -> None:
+    """Drop fields of features that are off unless asked for, which a server forgets without a word."""
+    spec.pop("workloadRef", None)
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            source.pop("clusterTrustBundle", None)
+            source.pop("podCertificate", None)
+    for container in _containers(spec):
+        lifecycle = container.get("lifecycle")
+        if lifecycle and lifecycle.pop("stopSignal", None) is not None and not lifecycle:
+            del container["lifecycle"]
+
+
+def _containers(spec: Obj) -> Iterator[Made]:
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        yield from spec.get(group) or ()
+
+
+def _tolerate_troubles(spec: Made) -> None:
+    held = [
+        toleration.get("key", "")
+        for toleration in spec.get("tolerations") or ()
+        if toleration.get("effect", "") in ("", "NoExecute")
+    ]
+    for trouble in _TROUBLES:
+        if trouble not in held and "" not in held:
+            toleration = {
+                "key": trouble,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            }
+            spec.setdefault("tolerations", []).append(toleration)
+
+
+def _selectors_to_extend(spec: Obj, labels: Obj) -> Iterator[tuple[Made, list[Made]]]:
+    """Yield selectors that name labels of the Pod itself, each with the expressions these become."""
+    terms: list[Any] = list(spec.get("topologySpreadConstraints") or ())
+    for side in ("podAffinity", "podAntiAffinity"):
+        affinity = (spec.get("affinity") or {}).get(side) or {}
+        preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms += [weighted["podAffinityTerm"] for weighted in preferred]
+        terms += affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    for term in terms:
+        if term.get("labelSelector") is None:
+            continue
+        expressions = [
+            {"key": key, "operator": operator, "values": [labels[key]]}
+            for keys, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+            for key in term.get(keys) or ()
+            if key in labels
+        ]
+        if expressions:
+            yield term["labelSelector"], expressions
+
+
+def _profile_containers(pod: Made) -> None:
+    """Say in fields what annotations of old say about AppArmor."""
+    spec = pod["spec"]
+    annotations = pod["metadata"].get("annotations") or {}
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    for container in _containers(spec):
+        said = annotations.get(f"{_APP_ARMOR}{container['name']}")
+        profile = _profile(said) if said else None
+        if profile is None or (container.get("securityContext") or {}).get("appArmorProfile"):
+            continue
+        if profile != (spec.get("securityContext") or {}).get("appArmorProfile"):
+            container.setdefault("securityContext", {})["appArmorProfile"] = profile
+
+
+def _profile(said: str) -> Made | None:
+    if said == "unconfined":
+        return {"type": "Unconfined"}
+    if said == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    if said.startswith("localhost/") and said.removeprefix("localhost/").strip():
+        return {"type": "Localhost", "localhostProfile": said.removeprefix("localhost/")}
+    return None
+
+
+def _restore(metadata: Made, before: Obj, *names: str) -> None:
+    for name in names:
+        if name in before:
+            metadata[name] = before[name]
+        else:
+            metadata.pop(name, None)
+
+
+def _restore_all(pod: Made, old: Obj) -> None:
+    pod["status"] = old.get("status", {})
+    _restore(pod["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
+
+
+def _without(container: Obj, *names: str) -> Made:
+    return {name: value for name, value in container.items() if name not in names}
+
+
+def _with(container: Made, wanted: Obj, *names: str) -> Made:
+    return {**container, **{name: wanted[name] for name in names if name in wanted}}

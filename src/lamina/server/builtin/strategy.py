@@ -1,0 +1,395 @@
+"""
+What each endpoint of each built-in kind may change, and what counts as a change.
+
+A kind's row says which parts raise the generation, whether status is an
+endpoint of its own, and what is particular about creating and changing it.
+The main endpoint puts status back, the status endpoint puts back everything
+else it is told to; metadata passes through a status endpoint unless the row
+says otherwise, as it does on a real server.
+
+What is put back is the old object's own part, not a copy of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lamina.objects.types import Made, Obj
+from lamina.server.builtin import claims, pods, services, signing, workloads
+from lamina.server.builtin.decode import zero
+from lamina.server.builtin.structs import fields
+
+Path = tuple[str, ...]
+Create = Callable[[Made, str], None]
+Update = Callable[[Made, Obj, str], None]
+"""The last argument is the moment of the write, as objects carry it."""
+
+SPEC: Final[Path] = ("spec",)
+STATUS: Final[Path] = ("status",)
+METADATA: Final[Path] = ("metadata",)
+_OF_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """
+    One endpoint below or beside the object.
+
+    `restores` are the parts it puts back and so never owns; `also` are others
+    that it never owns; `update` is done after restoring.
+    """
+
+    restores: tuple[Path, ...] = ()
+    also: tuple[Path, ...] = ()
+    update: Update | None = None
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """
+    How one kind is written.
+
+    `counted` are the parts whose change raises the generation, `numbered`
+    whether the generation starts at 1. `status` is the struct of a status that
+    the main endpoint may not write.
+    """
+
+    counted: tuple[Path, ...] = ()
+    numbered: bool = False
+    status: str = ""
+    create: Create | None = None
+    main: Endpoint = field(default_factory=Endpoint)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+
+    def endpoint(self, subresource: str) -> Endpoint:
+        """Return an endpoint; writes through one that has no row (scale, binding) are writes to the object."""
+        return self.endpoints.get(subresource, self.main)
+
+
+def prepare_create(strategy: Strategy, obj: Made, stamp: str) -> None:
+    """Reset what a creator may not say, and set what a creation starts with; the object has its uid by now."""
+    if strategy.status:
+        obj["status"] = zero(strategy.status)
+    if strategy.numbered:
+        obj["metadata"]["generation"] = 1
+    if strategy.create is not None:
+        strategy.create(obj, stamp)
+
+
+def prepare_update(strategy: Strategy, new: Made, old: Obj, subresource: str, stamp: str) -> None:
+    """Put back what this endpoint may not change, and count the generation."""
+    endpoint = strategy.endpoint(subresource)
+    for path in endpoint.restores:
+        _restore(new, old, path)
+    if endpoint.update is not None:
+        endpoint.update(new, old, stamp)
+    _restore(new, old, ("metadata", "generation"))
+    counts = endpoint is strategy.main or endpoint.counts
+    if counts and any(_at(new, path) != _at(old, path) for path in strategy.counted):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def untracked(strategy: Strategy, subresource: str) -> tuple[Path, ...]:
+    """Return the paths that a write to this endpoint never owns."""
+    endpoint = strategy.endpoint(subresource)
+    return (*(path for path in endpoint.restores if path[0] != "metadata"), *endpoint.also)
+
+
+def _at(obj: Obj, path: Path) -> Any:
+    value: Any = obj
+    for name in path:
+        value = (value or {}).get(name)
+    return value or None
+
+
+def _restore(new: Made, old: Obj, path: Path) -> None:
+    """Put back one part; one that the old object did not have is taken out."""
+    into, known = new, old
+    for name in path[:-1]:
+        into, known = into.setdefault(name, {}), known.get(name) or {}
+    if path[-1] in known:
+        into[path[-1]] = known[path[-1]]
+    else:
+        into.pop(path[-1], None)
+
+
+def _restore_metadata(new: Made, old: Obj, stamp: str = "") -> None:
+    for name in _OF_METADATA:
+        _restore(new, old, ("metadata", name))
+
+
+# ── what is particular about some kinds ──
+
+
+def _namespace_created(namespace: Made, stamp: str) -> None:
+    namespace["status"] = {"phase": "Active"}
+    finalizers = namespace["spec"].setdefault("finalizers", [])
+    if "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+    _name_namespace(namespace)
+
+
+def _namespace_updated(namespace: Made, old: Obj, stamp: str) -> None:
+    _restore(namespace, old, ("spec", "finalizers"))
+    _name_namespace(namespace)
+
+
+def _name_namespace(namespace: Made) -> None:
+    metadata = namespace["metadata"]
+    metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata.get("name", "")
+
+
+def _node_created(node: Made, stamp: str) -> None:
+    node["spec"].pop("configSource", None)
+    node["status"].pop("config", None)
+    node["status"].pop("declaredFeatures", None)
+    taints = node["spec"].get("taints") or []
+    wanted = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    if not any(
+        taint.get("key") == wanted["key"] and taint.get("effect") == wanted["effect"] for taint in taints
+    ):
+        node["spec"]["taints"] = [*taints, wanted]
+
+
+def _account_written(account: Made, old: Obj | str, stamp: str = "") -> None:
+    if account.get("secrets"):
+        account["secrets"] = [
+            {"name": secret["name"]} if secret.get("name") else {} for secret in account["secrets"]
+        ]
+
+
+def _slice_written(endpoint_slice: Made, old: Obj | str, stamp: str = "") -> None:
+    for endpoint in endpoint_slice.get("endpoints") or ():
+        endpoint.pop("deprecatedTopology", None)
+
+
+def _lease_written(lease: Made, old: Obj | str, stamp: str = "") -> None:
+    before = old["spec"] if isinstance(old, Mapping) else {}
+    for name in ("strategy", "preferredHolder"):
+        if name not in before:
+            lease["spec"].pop(name, None)
+
+
+def _definition_created(definition: Made, stamp: str) -> None:
+    definition["status"] = {
+        "conditions": None,
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": None,
+    }
+    _note_stored(definition)
+
+
+def _definition_updated(definition: Made, old: Obj, stamp: str) -> None:
+    definition["status"] = {**definition.get("status", {})}
+    _note_stored(definition)
+
+
+def _definition_status(definition: Made, old: Obj, stamp: str) -> None:
+    if not definition["status"].get("storedVersions"):
+        _note_stored(definition)
+
+
+def _note_stored(definition: Made) -> None:
+    """Remember that a version has been one that objects are stored in."""
+    stored = next((v["name"] for v in definition["spec"].get("versions") or () if v["storage"]), None)
+    known = definition["status"].get("storedVersions") or []
+    if stored is not None and stored not in known:
+        definition["status"]["storedVersions"] = [*known, stored]
+
+
+def _api_service_created(api_service: Made, stamp: str) -> None:
+    if "service" not in api_service["spec"]:
+        condition = {
+            "type": "Available",
+            "status": "True",
+            "lastTransitionTime": stamp,
+            "reason": "Local",
+            "message": "Local APIServices are always available",
+        }
+        api_service["status"] = {"conditions": [condition]}
+
+
+# ── the rows ──
+
+_STATUS_ONLY: Final = Endpoint(restores=(SPEC,))
+_STATUS_AND_NO_METADATA: Final = Endpoint(restores=(SPEC,), also=(METADATA,), update=_restore_metadata)
+_NOTHING: Final = Strategy()
+
+
+def _with_status(
+    status: str,
+    *,
+    counted: tuple[Path, ...] = (),
+    create: Create | None = None,
+    update: Update | None = None,
+    endpoint: Endpoint = _STATUS_ONLY,
+    others: Mapping[str, Endpoint] | None = None,
+) -> Strategy:
+    """Return the row of a kind whose status is an endpoint of its own."""
+    return Strategy(
+        counted=counted,
+        numbered=bool(counted),
+        status=status,
+        create=create,
+        main=Endpoint(restores=(STATUS,), update=update),
+        endpoints={"status": endpoint, **(others or {})},
+    )
+
+
+def _workload(
+    status: str,
+    create: Create = workloads.workload_created,
+    update: Update = workloads.workload_updated,
+    **more: Any,
+) -> Strategy:
+    return _with_status(status, counted=more.pop("counted", (SPEC,)), create=create, update=update, **more)
+
+
+def _numbered(*counted: Path, create: Create | None = None, update: Update | None = None) -> Strategy:
+    return Strategy(counted=counted, numbered=True, create=create, main=Endpoint(update=update))
+
+
+_BUT_EPHEMERAL: Final = tuple(
+    ("spec", part.name) for part in fields("core/v1.PodSpec") if part.name != "ephemeralContainers"
+)
+_BUT_CONTAINERS: Final = tuple(
+    ("spec", part.name)
+    for part in fields("core/v1.PodSpec")
+    if part.name not in ("containers", "initContainers")
+)
+
+_AUTOSCALER: Final = _with_status("autoscaling/v2.HorizontalPodAutoscalerStatus")
+"""That of the stored form, in which both versions are prepared."""
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "core/v1.Namespace": _with_status(
+        "core/v1.NamespaceStatus",
+        create=_namespace_created,
+        update=_namespace_updated,
+        others={"finalize": Endpoint(restores=(STATUS,))},
+    ),
+    "core/v1.Node": Strategy(
+        create=_node_created, main=Endpoint(restores=(STATUS,)), endpoints={"status": _STATUS_ONLY}
+    ),
+    "core/v1.PersistentVolume": _with_status(
+        "core/v1.PersistentVolumeStatus",
+        create=claims.volume_created,
+        endpoint=Endpoint(restores=(SPEC,), update=claims.volume_status),
+    ),
+    "core/v1.PersistentVolumeClaim": _with_status(
+        "core/v1.PersistentVolumeClaimStatus", create=claims.claim_created, update=claims.claim_updated
+    ),
+    "core/v1.Pod": _with_status(
+        "core/v1.PodStatus",
+        counted=(SPEC,),
+        create=pods.create_pod,
+        update=lambda new, old, stamp: pods.update_pod(new, old),
+        endpoint=Endpoint(
+            restores=(SPEC,),
+            also=(("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
+            update=lambda new, old, stamp: pods.update_status(new, old),
+        ),
+        others={
+            "ephemeralcontainers": Endpoint(
+                also=(METADATA, STATUS, *_BUT_EPHEMERAL),
+                update=lambda new, old, stamp: pods.update_ephemeral_containers(new, old),
+                counts=True,
+            ),
+            "resize": Endpoint(
+                also=(METADATA, STATUS, *_BUT_CONTAINERS),
+                update=lambda new, old, stamp: pods.resize_pod(new, old),
+                counts=True,
+            ),
+        },
+    ),
+    "core/v1.PodTemplate": _numbered(("template",), create=workloads.workload_created, update=workloads.workload_updated),
+    "core/v1.ReplicationController": _workload(
+        "core/v1.ReplicationControllerStatus",
+        endpoint=Endpoint(restores=(SPEC,), update=workloads.borrow_labels),
+    ),
+    "core/v1.ResourceQuota": _with_status("core/v1.ResourceQuotaStatus"),
+    "core/v1.Service": _with_status(
+        "core/v1.ServiceStatus", update=lambda new, old, stamp: services.drop_outgrown(new, old)
+    ),
+    "core/v1.ServiceAccount": Strategy(create=_account_written, main=Endpoint(update=_account_written)),
+    "apps/v1.Deployment": _workload(
+        "apps/v1.DeploymentStatus",
+        counted=(SPEC, ("metadata", "annotations")),
+        endpoint=Endpoint(restores=(SPEC, ("metadata", "labels")), also=(("metadata", "labels"),)),
+    ),
+    "apps/v1.ReplicaSet": _workload("apps/v1.ReplicaSetStatus"),
+    "apps/v1.StatefulSet": _workload(
+        "apps/v1.StatefulSetStatus", workloads.stateful_set_written, workloads.stateful_set_written
+    ),
+    "apps/v1.DaemonSet": _workload(
+        "apps/v1.DaemonSetStatus",
+        workloads.daemon_set_created,
+        workloads.daemon_set_updated,
+        endpoint=Endpoint(restores=(SPEC,), update=workloads.daemon_set_updated),
+    ),
+    "batch/v1.Job": _workload(
+        "batch/v1.JobStatus",
+        workloads.job_created,
+        workloads.job_updated,
+        endpoint=Endpoint(restores=(SPEC,), update=workloads.borrow_labels),
+    ),
+    "batch/v1.CronJob": _workload("batch/v1.CronJobStatus"),
+    "autoscaling/v1.HorizontalPodAutoscaler": _AUTOSCALER,
+    "autoscaling/v2.HorizontalPodAutoscaler": _AUTOSCALER,
+    "certificates/v1.CertificateSigningRequest": Strategy(
+        status="certificates/v1.CertificateSigningRequestStatus",
+        create=signing.request_created,
+        main=Endpoint(restores=(SPEC, STATUS)),
+        endpoints={
+            "status": Endpoint(restores=(SPEC,), also=(("status", "conditions"),), update=signing.request_status),
+            "approval": Endpoint(restores=(SPEC,), also=(("status", "certificate"),), update=signing.request_approval),
+        },
+    ),
+    "networking/v1.Ingress": _with_status("networking/v1.IngressStatus", counted=(SPEC,)),
+    "networking/v1.IngressClass": _numbered(SPEC),
+    "networking/v1.NetworkPolicy": _numbered(SPEC),
+    "policy/v1.PodDisruptionBudget": _with_status("policy/v1.PodDisruptionBudgetStatus", counted=(SPEC,)),
+    "scheduling/v1.PriorityClass": _numbered(),
+    "coordination/v1.Lease": Strategy(create=_lease_written, main=Endpoint(update=_lease_written)),
+    "discovery/v1.EndpointSlice": _numbered(
+        ("addressType",), ("endpoints",), ("ports",), ("metadata", "labels"),
+        create=_slice_written,
+        update=_slice_written,
+    ),
+    "storage/v1.CSIDriver": Strategy(counted=(SPEC,)),
+    "storage/v1.VolumeAttachment": _with_status(
+        "storage/v1.VolumeAttachmentStatus", endpoint=_STATUS_AND_NO_METADATA
+    ),
+    "flowcontrol/v1.FlowSchema": _with_status(
+        "flowcontrol/v1.FlowSchemaStatus", counted=(SPEC,), endpoint=_STATUS_AND_NO_METADATA
+    ),
+    "flowcontrol/v1.PriorityLevelConfiguration": _with_status(
+        "flowcontrol/v1.PriorityLevelConfigurationStatus", counted=(SPEC,), endpoint=_STATUS_AND_NO_METADATA
+    ),
+    "admissionregistration/v1.ValidatingAdmissionPolicy": _with_status(
+        "admissionregistration/v1.ValidatingAdmissionPolicyStatus",
+        counted=(SPEC,),
+        endpoint=_STATUS_AND_NO_METADATA,
+    ),
+    "admissionregistration/v1.ValidatingAdmissionPolicyBinding": _numbered(SPEC),
+    "admissionregistration/v1.ValidatingWebhookConfiguration": _numbered(("webhooks",)),
+    "admissionregistration/v1.MutatingWebhookConfiguration": _numbered(("webhooks",)),
+    "apiextensions/v1.CustomResourceDefinition": _with_status(
+        "apiextensions/v1.CustomResourceDefinitionStatus",
+        counted=(SPEC,),
+        create=_definition_created,
+        update=_definition_updated,
+        endpoint=Endpoint(restores=(SPEC,), also=(METADATA,), update=_definition_status),
+    ),
+    "apiregistration/v1.APIService": _with_status(
+        "apiregistration/v1.APIServiceStatus", create=_api_service_created, endpoint=_STATUS_AND_NO_METADATA
+    ),
+}  # fmt: skip
+
+
+def strategy_of(key: str) -> Strategy:
+    """Return how a kind is written; most of those without a row have neither status nor generation."""
+    return STRATEGIES.get(key, _NOTHING)

@@ -1,0 +1,90 @@
+"""Questions and orders to a container: probes, and what runs as it starts and stops."""
+
+from __future__ import annotations
+
+from lamina.errors import Cause
+from lamina.objects import names
+from lamina.objects.types import Obj
+from lamina.server.builtin.validate.parts import count, items, port_number_or_name, present, supported, text
+from lamina.server.fields import each, forbidden, invalid, not_negative, required
+
+_SIGNALS = (
+    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
+    "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGRTMAX",
+    *sorted(f"SIGRTMAX-{number}" for number in range(1, 15)), "SIGRTMIN",
+    *sorted(f"SIGRTMIN+{number}" for number in range(1, 16)), "SIGSEGV", "SIGSTKFLT", "SIGSTOP", "SIGSYS",
+    "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGWINCH",
+    "SIGXCPU", "SIGXFSZ",
+)  # fmt: skip
+_COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+
+
+def probes(container: Obj, grace: int | None, path: str) -> list[Cause]:
+    said: list[Cause] = []
+    for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = container.get(kind)
+        if probe is None:
+            continue
+        here = f"{path}.{kind}"
+        said += _handler(probe, grace, here, ("exec", "httpGet", "tcpSocket", "grpc"))
+        for field in _COUNTS:
+            said += not_negative(f"{here}.{field}", probe.get(field))
+        own_grace = probe.get("terminationGracePeriodSeconds")
+        if own_grace is not None and own_grace <= 0:
+            said.append(invalid(f"{here}.terminationGracePeriodSeconds", own_grace, "must be greater than 0"))
+        if kind == "readinessProbe":
+            if own_grace is not None:
+                rule = "must not be set for readinessProbes"
+                said.append(invalid(f"{here}.terminationGracePeriodSeconds", own_grace, rule))
+        elif count(probe, "successThreshold") != 1:
+            said.append(invalid(f"{here}.successThreshold", count(probe, "successThreshold"), "must be 1"))
+    return said
+
+
+def lifecycle(found: Obj, grace: int | None, system: str | None, path: str) -> list[Cause]:
+    """Check the hooks of a container; `system` is the operating system its pod asks for."""
+    said: list[Cause] = []
+    for kind in ("postStart", "preStop"):
+        if found.get(kind) is not None:
+            said += _handler(found[kind], grace, f"{path}.{kind}", ("exec", "httpGet", "tcpSocket", "sleep"))
+    signal = found.get("stopSignal")
+    if signal is not None:
+        here = f"{path}.stopSignal"
+        if system is None:
+            said.append(forbidden(here, "may not be set for containers with empty `spec.os.name`"))
+        elif system == "windows":
+            said += supported(here, signal, ("SIGKILL", "SIGTERM"))
+        elif system == "linux":
+            said += supported(here, signal, _SIGNALS)
+    return said
+
+
+def _handler(found: Obj, grace: int | None, path: str, kinds: tuple[str, ...]) -> list[Cause]:
+    present_kinds = [kind for kind in kinds if found.get(kind) is not None]
+    if not present_kinds:
+        return [required(path, "must specify a handler type")]
+    first, *others = present_kinds
+    said = _action(first, found[first], grace, f"{path}.{first}")
+    said += (forbidden(f"{path}.{kind}", "may not specify more than 1 handler type") for kind in others)
+    return said
+
+
+def _action(kind: str, action: Obj, grace: int | None, path: str) -> list[Cause]:
+    match kind:
+        case "exec":
+            return present(path, action, "command")
+        case "httpGet":
+            said = present(path, action, "path")
+            said += port_number_or_name(f"{path}.port", action.get("port"))
+            said += supported(f"{path}.scheme", text(action, "scheme"), ("HTTP", "HTTPS"))
+            for header in items(action, "httpHeaders"):
+                said += each(f"{path}.httpHeaders", text(header, "name"), names.header(text(header, "name")))
+            return said
+        case "sleep":
+            seconds = count(action, "seconds")
+            if grace is None or 0 <= seconds <= grace:
+                return []
+            rule = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            return [invalid(path, seconds, rule)]
+        case _:
+            return port_number_or_name(f"{path}.port", action.get("port"))

@@ -1,0 +1,261 @@
+"""What a pod and its containers may do to the machine they are on."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lamina.errors import Cause
+from lamina.objects import names
+from lamina.objects.types import Obj
+from lamina.server.builtin.validate.parts import items, part, relative_path, ruled, supported, text
+from lamina.server.fields import duplicate, each, forbidden, invalid, not_supported, required, too_long
+
+_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_LAST_ID = 2**31 - 1
+_SYSCTL = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_NET_BIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN = re.compile(
+    r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+_USER_LETTERS = '"/\\:;|=,+*?<>@[]'
+
+
+def _identity(path: str, number: int | None) -> list[Cause]:
+    if number is None or 0 <= number <= _LAST_ID:
+        return []
+    return [invalid(path, number, names.between(0, _LAST_ID))]
+
+
+def pod_security(spec: Obj, path: str) -> list[Cause]:
+    """Check the security context of a whole pod; `path` is the context's."""
+    context = spec.get("securityContext")
+    if context is None:
+        return []
+    said: list[Cause] = []
+    for field in ("fsGroup", "runAsUser", "runAsGroup"):
+        said += _identity(f"{path}.{field}", context.get(field))
+    for index, group in enumerate(items(context, "supplementalGroups")):
+        said += _identity(f"{path}.supplementalGroups[{index}]", group)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        rule = "ShareProcessNamespace and HostPID cannot both be enabled"
+        said.append(invalid(f"{path}.shareProcessNamespace", True, rule))
+    said += _sysctls(spec, items(context, "sysctls"), f"{path}.sysctls")
+    policies = ("Always", "OnRootMismatch")
+    said += supported(f"{path}.fsGroupChangePolicy", context.get("fsGroupChangePolicy"), policies)
+    said += _profiles(context, path)
+    policies = ("Merge", "Strict")
+    said += supported(f"{path}.supplementalGroupsPolicy", context.get("supplementalGroupsPolicy"), policies)
+    policies = ("MountOption", "Recursive")
+    return said + supported(f"{path}.seLinuxChangePolicy", context.get("seLinuxChangePolicy"), policies)
+
+
+def _profiles(context: Obj, path: str) -> list[Cause]:
+    said = _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    said += _windows(context.get("windowsOptions"), f"{path}.windowsOptions")
+    return said + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def container_security(context: Obj | None, path: str, *, host_users: bool) -> list[Cause]:
+    """Check the security context of one container."""
+    if context is None:
+        return []
+    said = _identity(f"{path}.runAsUser", context.get("runAsUser"))
+    said += _identity(f"{path}.runAsGroup", context.get("runAsGroup"))
+    mount = context.get("procMount")
+    said += supported(f"{path}.procMount", mount, ("Default", "Unmasked"))
+    if mount == "Unmasked" and host_users:
+        said.append(invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`"))
+    said += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        rule = "cannot set `allowPrivilegeEscalation` to false and"
+        if context.get("privileged"):
+            said.append(invalid(path, _shown(context), f"{rule} `privileged` to true"))
+        if "CAP_SYS_ADMIN" in items(part(context, "capabilities"), "add"):
+            said.append(invalid(path, _shown(context), f"{rule} `capabilities.Add` CAP_SYS_ADMIN"))
+    said += _windows(context.get("windowsOptions"), f"{path}.windowsOptions")
+    return said + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def _shown(context: Obj) -> dict[str, Any]:
+    """Return a container's security context the way the server prints its own form of it."""
+    capabilities = context.get("capabilities")
+    shown: Any = capabilities
+    if capabilities is not None:
+        shown = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
+    return {
+        "Capabilities": shown,
+        "Privileged": context.get("privileged"),
+        "SELinuxOptions": context.get("seLinuxOptions"),
+        "WindowsOptions": context.get("windowsOptions"),
+        "RunAsUser": context.get("runAsUser"),
+        "RunAsGroup": context.get("runAsGroup"),
+        "RunAsNonRoot": context.get("runAsNonRoot"),
+        "ReadOnlyRootFilesystem": context.get("readOnlyRootFilesystem"),
+        "AllowPrivilegeEscalation": context.get("allowPrivilegeEscalation"),
+        "ProcMount": context.get("procMount"),
+        "SeccompProfile": context.get("seccompProfile"),
+        "AppArmorProfile": context.get("appArmorProfile"),
+    }
+
+
+def _sysctls(spec: Obj, found: Any, path: str) -> list[Cause]:
+    said: list[Cause] = []
+    seen: set[str] = set()
+    for index, sysctl in enumerate(found):
+        here = f"{path}[{index}].name"
+        name = text(sysctl, "name")
+        if not name:
+            said.append(required(here))
+        elif len(name) > 253 or not re.fullmatch(_SYSCTL, name):
+            rule = f"must have at most 253 characters and match regex ^{_SYSCTL}$"
+            said.append(invalid(here, name, rule))
+        elif name in seen:
+            said.append(duplicate(here, name))
+        dotted = name.replace("/", ".")
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            said.append(invalid(here, name, "may not be specified when 'hostNetwork' is true"))
+        ipc = ("kernel.shm", "kernel.msg", "fs.mqueue.")
+        if spec.get("hostIPC") and (dotted == "kernel.sem" or dotted.startswith(ipc)):
+            said.append(invalid(here, name, "may not be specified when 'hostIPC' is true"))
+        seen.add(name)
+    return said
+
+
+def _seccomp(profile: Obj | None, path: str) -> list[Cause]:
+    if profile is None:
+        return []
+    kind, local = text(profile, "type"), profile.get("localhostProfile")
+    said: list[Cause] = []
+    if not kind:
+        said.append(required(f"{path}.type", "type is required when seccompProfile is set"))
+    elif kind not in _PROFILES:
+        said.append(not_supported(f"{path}.type", kind, _PROFILES))
+    here = f"{path}.localhostProfile"
+    if kind == "Localhost":
+        if local is None:
+            said.append(required(here, "must be set when seccomp type is Localhost"))
+        else:
+            said += relative_path(here, local)
+    elif local is not None:
+        shown = {"Type": kind, "LocalhostProfile": local}
+        said.append(invalid(here, shown, "can only be set when seccomp type is Localhost"))
+    return said
+
+
+def _app_armor(profile: Obj | None, path: str) -> list[Cause]:
+    if profile is None:
+        return []
+    kind, local = text(profile, "type"), profile.get("localhostProfile")
+    here = f"{path}.localhostProfile"
+    match kind:
+        case "Localhost":
+            if local is None:
+                return [required(here, "must be set when AppArmor type is Localhost")]
+            said: list[Cause] = []
+            if local != local.strip():
+                said.append(invalid(here, local, "must not be padded with whitespace"))
+            elif not local:
+                said.append(required(here, "must be set when AppArmor type is Localhost"))
+            return [*said, too_long(here, 4095)] if len(local.encode()) > 4095 else said
+        case "RuntimeDefault" | "Unconfined":
+            rule = "can only be set when AppArmor type is Localhost"
+            return [invalid(here, local, rule)] if local is not None else []
+        case "":
+            return [required(f"{path}.type", "type is required when appArmorProfile is set")]
+        case _:
+            return [not_supported(f"{path}.type", kind, _PROFILES)]
+
+
+def _windows(options: Obj | None, path: str) -> list[Cause]:
+    if options is None:
+        return []
+    said: list[Cause] = []
+    if (name := options.get("gmsaCredentialSpecName")) is not None:
+        said += ruled(f"{path}.gmsaCredentialSpecName", name, names.subdomain)
+    if (credentials := options.get("gmsaCredentialSpec")) is not None:
+        here = f"{path}.gmsaCredentialSpec"
+        if not credentials:
+            said.append(invalid(here, credentials, "gmsaCredentialSpec cannot be an empty string"))
+        elif len(credentials.encode()) > 64 * 1024:
+            said.append(invalid(here, credentials, "gmsaCredentialSpec size must be under 64 KiB"))
+    if (user := options.get("runAsUserName")) is not None:
+        said += each(f"{path}.runAsUserName", user, _user_complaints(user))
+    return said
+
+
+def _user_complaints(name: str) -> list[str]:
+    if not name:
+        return ["runAsUserName cannot be an empty string"]
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
+        return ["runAsUserName cannot contain control characters"]
+    if name.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = name.rpartition("\\")
+    said = []
+    if len(domain) >= 256:
+        said.append("runAsUserName's Domain length must be under 256 characters")
+    if backslash and not _NET_BIOS.fullmatch(domain) and not _DOMAIN.fullmatch(domain):
+        said.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    if not user:
+        said.append("runAsUserName's User cannot be empty")
+    elif len(user) > 104:
+        said.append("runAsUserName's User length must not be longer than 104 characters")
+    if user and not user.strip(". "):
+        said.append("runAsUserName's User cannot contain only periods or spaces")
+    if any(letter in _USER_LETTERS for letter in user):
+        said.append(f"runAsUserName's User cannot contain the following characters: {_USER_LETTERS}")
+    return said
+
+
+def operating_system(spec: Obj, path: str) -> list[Cause]:
+    """Check that a pod asks for nothing its operating system does not know."""
+    system = spec.get("os")
+    if system is None:
+        return []
+    name = text(system, "name")
+    if not name:
+        return [required(f"{path}.os.name")]
+    if name not in {"linux", "windows"}:
+        return [not_supported(f"{path}.os", name, ("linux", "windows"))]
+    containers = [
+        (container, f"{path}.{field}[{index}].securityContext")
+        for field in ("initContainers", "containers", "ephemeralContainers")
+        for index, container in enumerate(items(spec, field))
+    ]
+    pod = part(spec, "securityContext")
+    if name == "linux":
+        rule = "windows options cannot be set for a linux pod"
+        where = [(pod, f"{path}.securityContext")]
+        where += [(part(container, "securityContext"), here) for container, here in containers]
+        return [
+            forbidden(f"{here}.windowsOptions", rule)
+            for context, here in where
+            if context.get("windowsOptions") is not None
+        ]
+    rule = "cannot be set for a windows pod"
+    said = [
+        forbidden(f"{path}.{field}", rule)
+        for field in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
+        if spec.get(field)
+        or (spec.get(field) is not None and field in {"hostUsers", "shareProcessNamespace"})
+    ]
+    said += (
+        forbidden(f"{path}.securityContext.{field}", rule)
+        for field in (
+            "appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls",
+            "runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy",
+        )
+        if pod.get(field) is not None
+    )  # fmt: skip
+    for container, here in containers:
+        context = part(container, "securityContext")
+        said += (
+            forbidden(f"{here}.{field}", rule)
+            for field in (
+                "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem",
+                "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
+            )
+            if context.get(field) is not None
+        )  # fmt: skip
+    return said

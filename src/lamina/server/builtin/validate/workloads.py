@@ -1,0 +1,393 @@
+"""Kinds that keep a number of equal pods: Deployments, ReplicaSets, StatefulSets, DaemonSets and their elders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.errors import Cause
+from lamina.objects import names
+from lamina.objects.selectors import LabelSelector, from_labels
+from lamina.objects.types import Obj
+from lamina.server.builtin.validate.labels import compiled, is_empty, label_selector
+from lamina.server.builtin.validate.parts import (
+    at_most_all,
+    count,
+    int_or_percent,
+    int_or_percentage,
+    items,
+    part,
+    ruled,
+    supported,
+    text,
+)
+from lamina.server.builtin.validate.pods import template
+from lamina.server.builtin.validate.storage_claims import claim_spec
+from lamina.server.fields import (
+    forbidden,
+    immutable,
+    invalid,
+    is_same,
+    not_negative,
+    not_supported,
+    required,
+)
+
+_MISMATCH = "`selector` does not match template `labels`"
+
+
+def _template(found: Obj, selector: LabelSelector, path: str, kind: str) -> list[Cause]:
+    """Check a template that is run for ever, against the selector that must find its pods."""
+    said: list[Cause] = []
+    if not selector.is_everything:
+        said += _matches(found, selector, path)
+    said += template(found, path)
+    return said + _runs_for_ever(found, path, kind)
+
+
+def _matches(found: Obj, selector: LabelSelector, path: str) -> list[Cause]:
+    labels = part(found, "metadata").get("labels")
+    return [] if selector.matches(labels) else [invalid(f"{path}.metadata.labels", labels, _MISMATCH)]
+
+
+def _runs_for_ever(found: Obj, path: str, kind: str) -> list[Cause]:
+    spec = part(found, "spec")
+    said: list[Cause] = []
+    if text(spec, "restartPolicy") != "Always":
+        where = f"{path}.spec.restartPolicy"
+        said.append(not_supported(where, text(spec, "restartPolicy"), ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        rule = f"activeDeadlineSeconds in {kind} is not Supported"
+        said.append(forbidden(f"{path}.spec.activeDeadlineSeconds", rule))
+    return said
+
+
+def _selector(spec: Obj, kind: str) -> list[Cause]:
+    selector = spec.get("selector")
+    if selector is None:
+        return [required("spec.selector")]
+    said = label_selector(selector, "spec.selector")
+    if is_empty(selector):
+        said.append(invalid("spec.selector", dict(selector), f"empty selector is invalid for {kind}"))
+    return said
+
+
+def deployment(obj: Obj) -> list[Cause]:
+    spec = part(obj, "spec")
+    said = not_negative("spec.replicas", spec.get("replicas"))
+    said += _selector(spec, "deployment")
+    selector = compiled(spec.get("selector"))
+    if selector is None:
+        said.append(invalid("spec.selector", dict(spec["selector"]), "invalid label selector"))
+    else:
+        said += _template(part(spec, "template"), selector, "spec.template", "ReplicaSet")
+    said += _strategy(part(spec, "strategy"), "spec.strategy")
+    said += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    said += not_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        said += not_negative("spec.progressDeadlineSeconds", deadline)
+        if deadline <= count(spec, "minReadySeconds"):
+            rule = "must be greater than minReadySeconds"
+            said.append(invalid("spec.progressDeadlineSeconds", deadline, rule))
+    return said
+
+
+def _strategy(strategy: Obj, path: str) -> list[Cause]:
+    kind, rolling = text(strategy, "type"), strategy.get("rollingUpdate")
+    here = f"{path}.rollingUpdate"
+    match kind:
+        case "Recreate":
+            rule = "may not be specified when strategy `type` is 'Recreate'"
+            return [forbidden(here, rule)] if rolling is not None else []
+        case "RollingUpdate":
+            if rolling is None:
+                return [required(here, "this should be defaulted and never be nil")]
+            fewer, more = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+            said = int_or_percent(f"{here}.maxUnavailable", fewer)
+            said += int_or_percent(f"{here}.maxSurge", more)
+            if int_or_percentage(fewer) == 0 and int_or_percentage(more) == 0:
+                rule = "may not be 0 when `maxSurge` is 0"
+                said.append(invalid(f"{here}.maxUnavailable", fewer or 0, rule))
+            return said + at_most_all(f"{here}.maxUnavailable", fewer)
+        case _:
+            return [not_supported(path, _strategy_shown(strategy), ("Recreate", "RollingUpdate"))]
+
+
+def _strategy_shown(strategy: Obj) -> dict[str, Any]:
+    rolling = strategy.get("rollingUpdate")
+    shown: Any = None
+    if rolling is not None:
+        shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+    return {"Type": text(strategy, "type"), "RollingUpdate": shown}
+
+
+def deployment_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    if subresource == "status":
+        return _status(new, old, "updatedReplicas", "readyReplicas", "availableReplicas")
+    return deployment(new) + _same_selector(new, old)
+
+
+def _same_selector(new: Obj, old: Obj) -> list[Cause]:
+    selector, was = part(new, "spec").get("selector"), part(old, "spec").get("selector")
+    return immutable("spec.selector", selector, was)
+
+
+def replica_set(obj: Obj) -> list[Cause]:
+    spec = part(obj, "spec")
+    said = not_negative("spec.replicas", spec.get("replicas"))
+    said += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    said += _selector(spec, "deployment")
+    selector = compiled(spec.get("selector"))
+    if selector is None:
+        said.append(invalid("spec.selector", dict(spec["selector"]), "invalid label selector"))
+        return said
+    return said + _template(part(spec, "template"), selector, "spec.template", "ReplicaSet")
+
+
+def replica_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    if subresource == "status":
+        return _status(new, old, "fullyLabeledReplicas", "readyReplicas", "availableReplicas", counts=False)
+    return replica_set(new) + _same_selector(new, old)
+
+
+def controller(obj: Obj) -> list[Cause]:
+    """Check a ReplicationController."""
+    spec = part(obj, "spec")
+    said = not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    selector = spec.get("selector")
+    if not selector:
+        said.append(required("spec.selector"))
+    replicas = spec.get("replicas")
+    said += [required("spec.replicas")] if replicas is None else not_negative("spec.replicas", replicas)
+    found = spec.get("template")
+    if found is None:
+        return [*said, required("spec.template")]
+    return said + _template(found, from_labels(selector), "spec.template", "ReplicationController")
+
+
+def controller_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    if subresource == "status":
+        return _status(new, old, "fullyLabeledReplicas", "readyReplicas", "availableReplicas", counts=False)
+    return controller(new)
+
+
+def stateful_set(obj: Obj) -> list[Cause]:
+    return _stateful(part(obj, "spec"), new=True)
+
+
+def _stateful(spec: Obj, *, new: bool) -> list[Cause]:
+    said: list[Cause] = []
+    policy = text(spec, "podManagementPolicy")
+    if not policy:
+        said.append(required("spec.podManagementPolicy"))
+    elif policy not in {"OrderedReady", "Parallel"}:
+        rule = "must be 'OrderedReady' or 'Parallel'"
+        said.append(invalid("spec.podManagementPolicy", policy, rule))
+    said += _stateful_strategy(part(spec, "updateStrategy"), "spec.updateStrategy")
+    retention = spec.get("persistentVolumeClaimRetentionPolicy")
+    if retention is not None:
+        for field in ("whenDeleted", "whenScaled"):
+            where = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
+            said += supported(where, text(retention, field), ("Retain", "Delete"))
+    claims = items(spec, "volumeClaimTemplates")
+    if new:
+        for index, claim in enumerate(claims):
+            said += claim_spec(part(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec")
+    said += not_negative("spec.replicas", spec.get("replicas"))
+    said += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    said += not_negative("spec.ordinals.start", part(spec, "ordinals").get("start"))
+    if new and (service := text(spec, "serviceName")):
+        said += ruled("spec.serviceName", service, names.label)
+    said += _selector(spec, "statefulset")
+    selector = compiled(spec.get("selector"))
+    if selector is None:
+        said.append(invalid("spec.selector", dict(spec["selector"])))
+    else:
+        found = _with_claims(part(spec, "template"), [text(part(one, "metadata"), "name") for one in claims])
+        said += [] if selector.is_everything else _matches(found, selector, "spec.template")
+        said += template(found, "spec.template")
+    return said + _runs_for_ever(part(spec, "template"), "spec.template", "StatefulSet")
+
+
+def _with_claims(found: Obj, claims: list[str]) -> Obj:
+    """Return the template as its pods will have it: the controller names them and adds their claims' volumes."""
+    spec = {k: v for k, v in part(found, "spec").items() if k not in {"subdomain", "hostname"}}
+    if claims:
+        own = [volume for volume in items(spec, "volumes") if text(volume, "name") not in claims]
+        added = [
+            {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(claims)
+        ]
+        spec["volumes"] = [*added, *own]
+    return {**found, "spec": spec}
+
+
+def _stateful_strategy(strategy: Obj, path: str) -> list[Cause]:
+    kind, rolling = text(strategy, "type"), strategy.get("rollingUpdate")
+    here = f"{path}.rollingUpdate"
+    match kind:
+        case "":
+            return [required(path)]
+        case "OnDelete":
+            if rolling is None:
+                return []
+            rule = "only allowed for updateStrategy 'RollingUpdate'"
+            return [invalid(here, _partition_shown(rolling), rule)]
+        case "RollingUpdate":
+            if rolling is None:
+                return []
+            said = not_negative(f"{here}.partition", rolling.get("partition"))
+            fewer = rolling.get("maxUnavailable")
+            if fewer is not None:
+                where = f"{here}.maxUnavailable"
+                said += int_or_percent(where, fewer)
+                if int_or_percentage(fewer) == 0:
+                    said.append(invalid(where, fewer, "cannot be 0"))
+                said += at_most_all(where, fewer)
+            return said
+        case _:
+            shown = {"Type": kind, "RollingUpdate": None if rolling is None else _partition_shown(rolling)}
+            return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
+
+
+def _partition_shown(rolling: Obj) -> dict[str, Any]:
+    return {"Partition": count(rolling, "partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
+_STATEFUL_MAY_CHANGE = frozenset(
+    {
+        "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+    }
+)  # fmt: skip
+
+
+def stateful_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    if subresource == "status":
+        return _status(
+            new,
+            old,
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+            of="status.readyReplicas",
+        )
+    said = _stateful(part(new, "spec"), new=False)
+    spec, before = (
+        {key: value for key, value in part(one, "spec").items() if key not in _STATEFUL_MAY_CHANGE}
+        for one in (new, old)
+    )
+    if not is_same(_without_statuses(spec), _without_statuses(before)):
+        rule = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+            "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+            "'minReadySeconds' are forbidden"
+        )
+        said.append(forbidden("spec", rule))
+    return said
+
+
+def _without_statuses(spec: dict[str, Any]) -> dict[str, Any]:
+    # A claim template's status is whatever defaulting made of it, and nobody's to change.
+    claims = [{k: v for k, v in one.items() if k != "status"} for one in items(spec, "volumeClaimTemplates")]
+    return {**spec, "volumeClaimTemplates": claims}
+
+
+def daemon_set(obj: Obj) -> list[Cause]:
+    spec = part(obj, "spec")
+    selector = spec.get("selector")
+    said = label_selector(selector, "spec.selector")
+    ready = compiled(selector)
+    found = part(spec, "template")
+    if ready is not None:
+        said += _matches(found, ready, "spec.template")
+    if selector is not None and is_empty(selector):
+        said.append(invalid("spec.selector", dict(selector), "empty selector is invalid for daemonset"))
+    said += template(found, "spec.template") + _runs_for_ever(found, "spec.template", "DaemonSet")
+    said += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    said += _daemon_strategy(part(spec, "updateStrategy"), "spec.updateStrategy")
+    return said + not_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
+
+
+def _daemon_strategy(strategy: Obj, path: str) -> list[Cause]:
+    kind, rolling = text(strategy, "type"), strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        return []
+    if kind != "RollingUpdate":
+        return [not_supported(path, _strategy_shown(strategy), ("RollingUpdate", "OnDelete"))]
+    here = f"{path}.rollingUpdate"
+    if rolling is None:
+        return [required(here)]
+    fewer, more = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    said = int_or_percent(f"{here}.maxUnavailable", fewer) + int_or_percent(f"{here}.maxSurge", more)
+    said += at_most_all(f"{here}.maxUnavailable", fewer) + at_most_all(f"{here}.maxSurge", more)
+    if int_or_percentage(fewer) and int_or_percentage(more):
+        said.append(invalid(f"{here}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
+    elif not int_or_percentage(fewer) and not int_or_percentage(more):
+        said.append(required(f"{here}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return said
+
+
+def daemon_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    if subresource != "status":
+        return _same_selector(new, old) + daemon_set(new)
+    fields = (
+        "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+        "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+    )  # fmt: skip
+    status = part(new, "status")
+    said: list[Cause] = []
+    for field in fields:
+        said += not_negative(f"status.{field}", status.get(field))
+    return said + _collisions(status, part(old, "status"))
+
+
+def _status(new: Obj, old: Obj, *below: str, of: str = "readyReplicas", counts: bool = True) -> list[Cause]:
+    """Check counts of replicas: none negative, none of `below` more than there are."""
+    status = part(new, "status")
+    said: list[Cause] = []
+    for field, value in status.items():
+        if isinstance(value, int):
+            said += not_negative(f"status.{field}", value)
+    for field in below:
+        if count(status, field) > count(status, "replicas"):
+            rule = "cannot be greater than status.replicas"
+            said.append(invalid(f"status.{field}", status[field], rule))
+    if count(status, "availableReplicas") > count(status, "readyReplicas"):
+        said.append(
+            invalid("status.availableReplicas", status["availableReplicas"], f"cannot be greater than {of}")
+        )
+    return said + _collisions(status, part(old, "status")) if counts else said
+
+
+def _collisions(status: Obj, before: Obj) -> list[Cause]:
+    now, was = status.get("collisionCount"), before.get("collisionCount")
+    if was is not None and (now is None or now < was):
+        return [invalid("status.collisionCount", now or 0, "cannot be decremented")]
+    return []
+
+
+def revision(obj: Obj) -> list[Cause]:
+    """Check a ControllerRevision."""
+    said = not_negative("revision", obj.get("revision"))
+    data = obj.get("data")
+    if data is None:
+        said.append(required("data", "data is mandatory"))
+    elif not isinstance(data, dict):
+        said.append(required("data", "data must be a valid JSON object"))
+    return said
+
+
+def revision_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    said = not_negative("revision", new.get("revision"))
+    if new.get("data") != old.get("data"):
+        said.append(invalid("data", new.get("data"), "field is immutable"))
+    return said
+
+
+def pod_template(obj: Obj) -> list[Cause]:
+    return template(part(obj, "template"), "template")
+
+
+def pod_template_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
+    return pod_template(new)

@@ -1,0 +1,170 @@
+"""
+The fast way to see that an object is in order.
+
+A schema becomes a JSON Schema for a compiled validator. What that one accepts
+the real server accepts too; what it refuses is looked at again by the exact
+walk. So a construct that means something slightly different here may only be
+translated into something narrower, and not at all where narrower would mean
+wider: inside `not` and `oneOf`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import jsonschema_rs
+
+from lamina.server.custom.document import Document
+from lamina.server.custom.formats import format_check
+from lamina.server.custom.golang import int64
+from lamina.server.custom.patterns import BadPattern, searcher
+
+Check = Callable[[Any], bool]
+
+_EXACT_BOUND: Final = 2**53
+_COMMON: Final = re.compile(r"(?:[A-Za-z0-9_.:@/ ^$|,-]|\[\^?(?:[A-Za-z0-9_.:@/ -]|\\[.-])+\]|\((?:\?:)?|\)|[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}|\\[./$^()*+?\[\]{}|-])*")  # fmt: skip
+_OPTIONS: Final = jsonschema_rs.RegexOptions()
+
+
+class _Untranslatable(Exception):
+    """A construct that has no sound translation; the schema gets no fast way."""
+
+
+def fast_check(document: Document) -> Check | None:
+    """Return a function that is true only for values in order; None where a schema has no fast way."""
+    translation = _Translation()
+    try:
+        schema = translation.node(document, exact=False)
+    except _Untranslatable:
+        return None
+    return compiled(schema, translation.formats)
+
+
+def compiled(schema: dict[str, Any], formats: dict[str, Callable[[str], bool]] | None = None) -> Check:
+    """Return the check of a JSON Schema; values that are no JSON fail it."""
+    validator = jsonschema_rs.Draft7Validator(
+        schema, formats=formats or None, validate_formats=bool(formats), pattern_options=_OPTIONS
+    )
+    is_valid: Check = validator.is_valid
+
+    def check(value: Any) -> bool:
+        try:
+            return is_valid(value)
+        except ValueError:
+            return False
+
+    return check
+
+
+class _Translation:
+    """Translates one schema, and remembers the string checks that a compiled validator must call back for."""
+
+    def __init__(self) -> None:
+        self.formats: dict[str, Callable[[str], bool]] = {}
+
+    def node(self, document: Document, *, exact: bool) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        self._type(document, made, exact)
+        self._numbers(document, made, exact)
+        self._strings(document, made)
+        self._enum(document, made, exact)
+        for same in ("minItems", "maxItems", "minProperties", "maxProperties", "required"):
+            if same in document:
+                made[same] = document[same]
+        items, values = document.get("items"), document.get("additionalProperties")
+        if isinstance(items, dict):
+            made["items"] = self.node(items, exact=exact)
+        if values is not None and values is not True:
+            made["additionalProperties"] = values and self.node(values, exact=exact)
+        if "properties" in document:
+            made["properties"] = {
+                name: self.node(part, exact=exact) for name, part in document["properties"].items()
+            }
+        if junctors := self._junctors(document, exact):
+            # Null is never shown to a junctor.
+            made["allOf"] = [{"anyOf": [{"type": "null"}, junctors]}]
+        return made
+
+    def _type(self, document: Document, made: dict[str, Any], exact: bool) -> None:
+        kind = document.get("type")
+        types = [kind] if kind else []
+        if document.get("x-kubernetes-int-or-string"):
+            types = ["integer", "string"]
+        if types:
+            if exact:
+                raise _Untranslatable
+            made["type"] = [*types, "null"] if document.get("nullable") else types
+        elif "format" in document and format_check(document["format"]) is not None:
+            # A format without a type asks for strings, and does not mind lists.
+            made["type"] = ["string", "array", "null"]
+
+    def _numbers(self, document: Document, made: dict[str, Any], exact: bool) -> None:
+        if "multipleOf" in document:
+            raise _Untranslatable
+        for keyword, narrower in (("minimum", max), ("maximum", min)):
+            if (limit := document.get(keyword)) is None:
+                continue
+            if exact and (limit != int64(limit) or abs(limit) > _EXACT_BOUND):
+                raise _Untranslatable
+            # For integers the server cuts off the fraction of the limit; for others it does not.
+            limit = narrower(limit, int64(limit))
+            exclusive = f"exclusive{keyword.capitalize()}"
+            made[exclusive if document.get(exclusive) else keyword] = limit
+
+    def _strings(self, document: Document, made: dict[str, Any]) -> None:
+        for keyword in ("minLength", "maxLength"):
+            if keyword in document:
+                made[keyword] = max(document[keyword], 0)
+                if document[keyword] < 0 and keyword == "maxLength":
+                    raise _Untranslatable
+        checks = []
+        if (check := format_check(document.get("format", ""))) is not None:
+            checks.append(check)
+        if pattern := document.get("pattern"):
+            if _COMMON.fullmatch(pattern) and _compiles(pattern):
+                made["pattern"] = pattern
+            else:
+                try:
+                    checks.append(searcher(pattern))
+                except BadPattern:
+                    raise _Untranslatable from None
+        if checks:
+            name = f"check-{len(self.formats)}"
+            made["format"] = name
+            self.formats[name] = checks[0] if len(checks) == 1 else lambda text: all(c(text) for c in checks)
+
+    def _enum(self, document: Document, made: dict[str, Any], exact: bool) -> None:
+        if "enum" not in document:
+            return
+        plain = [one for one in document["enum"] if one is not None and not isinstance(one, dict | list)]
+        numbers = any(isinstance(one, int | float) for one in plain)
+        if exact and (len(plain) != len(document["enum"]) or numbers):
+            raise _Untranslatable
+        made["enum"] = plain
+
+    def _junctors(self, document: Document, exact: bool) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for junctor in ("allOf", "anyOf"):
+            if parts := document.get(junctor):
+                made[junctor] = [self._branch(part, exact) for part in parts]
+        if parts := document.get("oneOf"):
+            made["oneOf"] = [self.node(part, exact=True) for part in parts]
+        if "not" in document:
+            made["not"] = self.node(document["not"], exact=True)
+        return made
+
+    def _branch(self, part: Document, exact: bool) -> dict[str, Any]:
+        if set(part) == {"type"}:
+            # One half of the way to spell integer-or-string.
+            return {"type": part["type"]}
+        return self.node(part, exact=exact)
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        jsonschema_rs.Draft7Validator({"pattern": pattern}, pattern_options=_OPTIONS)
+    except (ValueError, jsonschema_rs.ValidationError):
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""That the elements of sets and of map lists can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lamina.errors import Cause
+from lamina.server.custom.document import Document, item_schema, value_schema
+from lamina.server.custom.golang import ordered
+from lamina.server.custom.problems import shown_value
+from lamina.server.fields import duplicate, invalid
+
+
+class Distinct:
+    """
+    The parts of a schema below which there are sets or map lists.
+
+    None of it is visited for an object whose lists are elsewhere.
+    """
+
+    __slots__ = ("_fields", "_items", "_keys", "_kind", "_values")
+
+    def __init__(self, document: Document) -> None:
+        kind = document.get("x-kubernetes-list-type", "")
+        self._kind: str = kind if kind in ("set", "map") else ""
+        self._keys: Sequence[str] = document.get("x-kubernetes-list-map-keys", ())
+        self._items = distinct(item_schema(document))
+        self._values = distinct(value_schema(document))
+        self._fields = {
+            name: found
+            for name, part in document.get("properties", {}).items()
+            if (found := distinct(part)) is not None
+        }
+
+    @property
+    def matters(self) -> bool:
+        return bool(self._kind or self._items or self._values or self._fields)
+
+    def is_met(self, value: Any) -> bool:
+        """Say whether everything is certainly there once; the quick look, which may say no where all is well."""
+        if type(value) is dict:
+            if self._values is not None and not all(map(self._values.is_met, value.values())):
+                return False
+            for name, below in self._fields.items():
+                if name in value and not below.is_met(value[name]):
+                    return False
+        elif type(value) is list:
+            if len(value) > 1 and self._kind and not self._are_distinct(value):
+                return False
+            return self._items is None or all(map(self._items.is_met, value))
+        return True
+
+    def _are_distinct(self, value: list[Any]) -> bool:
+        if self._kind == "map":
+            if len(self._keys) != 1:
+                return False
+            key = self._keys[0]
+            value = [item.get(key) if type(item) is dict else None for item in value]
+        return all(type(item) is str for item in value) and len(set(value)) == len(value)
+
+    def causes(self, value: Any, path: str = "") -> Iterator[Cause]:
+        """Yield what occurs twice, as far as a list says that nothing does."""
+        if isinstance(value, dict):
+            if self._values is not None:
+                for name, part in value.items():
+                    yield from self._values.causes(part, f"{path}[{name}]")
+            for name, part in value.items():
+                if (below := self._fields.get(name)) is not None:
+                    yield from below.causes(part, f"{path}.{name}" if path else name)
+        elif isinstance(value, list):
+            if self._kind == "set":
+                yield from _repeated(value, value, path)
+            elif self._kind == "map":
+                yield from self._map(value, path)
+            if self._items is not None:
+                for index, item in enumerate(value):
+                    yield from self._items.causes(item, f"{path}[{index}]")
+
+    def _map(self, value: list[Any], path: str) -> Iterator[Cause]:
+        for index, item in enumerate(value):
+            if item is not None and not isinstance(item, dict):
+                detail = "must be an object for an array of list-type map"
+                yield invalid(f"{path}[{index}]", shown_value(item), detail)
+                return
+        identities = [{key: item[key] for key in self._keys if key in item} if item else {} for item in value]
+        yield from _repeated(identities, identities, path)
+
+
+def distinct(document: Document | None) -> Distinct | None:
+    """Return the checks for a schema; None where it has no set and no map list."""
+    if document is None:
+        return None
+    made = Distinct(document)
+    return made if made.matters else None
+
+
+def _repeated(values: Sequence[Any], shown: Sequence[Any], path: str) -> Iterator[Cause]:
+    if len(values) < 2:
+        return
+    seen: dict[Any, int] = {}
+    for index, value in enumerate(values):
+        known = _hashable(value)
+        seen[known] = seen.get(known, 0) + 1
+        # Whatever comes a third time has been complained about already.
+        if seen[known] == 2:
+            yield duplicate(f"{path}[{index}]", shown_value(shown[index]))
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ("object", tuple((key, _hashable(value[key])) for key in sorted(value)))
+    if isinstance(value, list):
+        return ("array", tuple(map(_hashable, value)))
+    value = ordered(value) if isinstance(value, float) else value
+    return (type(value).__name__, value)

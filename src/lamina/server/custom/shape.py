@@ -1,0 +1,299 @@
+"""One version of a custom kind: what its objects go through on their way in and out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+import orjson
+
+from lamina.errors import BadRequest, Cause
+from lamina.objects.types import Made, Obj
+from lamina.server.builtin.decode import Undecodable
+from lamina.server.custom.default import defaulter, fresh, null_dropper
+from lamina.server.custom.document import Document, walk
+from lamina.server.custom.embedded import Misfit, decoded_metadata, embedded
+from lamina.server.custom.fast import Check, compiled, fast_check
+from lamina.server.custom.golang import INT64_MAX, plain, same
+from lamina.server.custom.listtypes import distinct
+from lamina.server.custom.prune import closed, root_pruner
+from lamina.server.custom.ratchet import Link
+from lamina.server.custom.scale import ScalePaths, validate_replicas, validate_selector
+from lamina.server.custom.walker import Walker
+from lamina.server.fields import invalid
+from lamina.server.kind import Column, Findings
+from lamina.server.tables import PathColumns
+
+_WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]")
+_BLOCKING: Final = frozenset({
+    "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+})  # fmt: skip
+"""Causes after which the rules of a schema are not evaluated: they may rely on what is not there."""
+
+_UNCHECKED: Final = invalid(
+    "<nil>",
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
+
+
+class Form:
+    """
+    A schema at work: pruning, defaulting and validating by it.
+
+    What is costly to make is made when first needed; most kinds are never written.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._prune = root_pruner(document)
+        self._drop_nulls = null_dropper(document)
+        self._fill = defaulter(document)
+        self._embedded = embedded(document)
+        self._distinct = distinct(document)
+        self.has_rules = any(node.get("x-kubernetes-validations") for node in walk(document))
+
+    @cached_property
+    def _is_clean(self) -> Check:
+        return compiled(closed(self.document, is_root=True) or {})
+
+    @cached_property
+    def _is_valid(self) -> Check:
+        return fast_check(self.document) or (lambda value: False)
+
+    @cached_property
+    def _walker(self) -> Walker:
+        return Walker(self.document)
+
+    @cached_property
+    def _status(self) -> tuple[Check, Walker] | None:
+        document = self.document.get("properties", {}).get("status")
+        if document is None:
+            return None
+        return fast_check(document) or (lambda value: False), Walker(document)
+
+    def clean(self, obj: Made, findings: Findings) -> None:
+        """Prune an object in place, drop its idle nulls, and decode embedded metadata; raises Misfit."""
+        if self._is_clean(obj):
+            return
+        pruned: list[str] = []
+        self._prune(obj, "", pruned)
+        for path in sorted(pruned):
+            findings.unknown(path)
+        if self._drop_nulls is not None:
+            self._drop_nulls(obj)
+        if self._embedded is not None:
+            unknown = Findings()
+            self._embedded.decode(obj, unknown)
+            findings.sentences += [one for one in sorted(unknown.sentences) if one not in findings.sentences]
+
+    def clean_stored(self, obj: Made) -> None:
+        """Do the same with a stored object, which may be older than the schema and is not refused."""
+        if self._is_clean(obj):
+            return
+        self._prune(obj, "", [])
+        if self._drop_nulls is not None:
+            self._drop_nulls(obj)
+        if self._embedded is not None:
+            self._embedded.repair(obj)
+
+    def fill(self, obj: Made) -> None:
+        """Fill in defaults in place."""
+        if self._fill is not None:
+            self._fill(obj)
+
+    def causes(self, new: Obj, old: Obj | None = None) -> list[Cause]:
+        """Return what a schema has against an object, or against what an update changes in it."""
+        if self._is_valid(new):
+            return []
+        return self._walker.causes(new, "", None if old is None else Link(self.document, new, old))
+
+    def status_causes(self, new: Obj, old: Obj) -> list[Cause]:
+        """Return what a schema has against a new status."""
+        if self._status is None or "status" not in new:
+            return []
+        is_valid, walker = self._status
+        if is_valid(new["status"]):
+            return []
+        return walker.causes(new["status"], "status", Link(self.document, new, old).field("status"))
+
+    def embedded_causes(self, obj: Obj) -> list[Cause]:
+        return [] if self._embedded is None else list(self._embedded.causes(obj))
+
+    def list_causes(self, obj: Obj) -> list[Cause]:
+        if self._distinct is None or self._distinct.is_met(obj):
+            return []
+        return list(self._distinct.causes(obj))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CustomShape:
+    """
+    What is particular to one version of a custom kind.
+
+    `form` is this version's schema and `storage` the stored version's; they are
+    the same value where this version is the stored one, or says the same.
+    `deprecation` is the warning every request to this version is answered with.
+    """
+
+    kind: str
+    version: str
+    api_version: str
+    form: Form
+    storage: Form
+    has_status: bool = False
+    scale: ScalePaths | None = None
+    deprecation: str = ""
+    table: PathColumns
+    field_labels: Mapping[str, Callable[[Obj], str]] = field(default_factory=dict)
+
+    columns: tuple[Column, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = self.table.columns
+
+    def decode(self, body: Made, findings: Findings) -> Made:
+        try:
+            if "metadata" in body:
+                body["metadata"] = decoded_metadata(body["metadata"], findings, "metadata")
+            self.form.clean(body, findings)
+        except (Undecodable, Misfit) as problem:
+            text = f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {problem}'
+            raise BadRequest(text) from None
+        return body
+
+    def default(self, obj: Made) -> None:
+        self.form.fill(obj)
+
+    def prepare_create(self, obj: Made) -> None:
+        if self.has_status:
+            obj.pop("status", None)
+        obj.setdefault("metadata", {})["generation"] = 1
+
+    def prepare_update(self, new: Made, old: Obj, subresource: str) -> None:
+        if subresource == "status":
+            self._only_status(new, old)
+            return
+        if self.has_status:
+            if "status" in old:
+                new["status"] = fresh(old["status"])
+            else:
+                new.pop("status", None)
+        if _content(new) != _content(old) or not same(_content(new), _content(old)):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def _only_status(self, new: Made, old: Obj) -> None:
+        status, metadata = new.get("status", _content), new.setdefault("metadata", {})
+        owned = metadata.get("managedFields")
+        metadata.clear()
+        metadata.update(fresh({key: part for key, part in old["metadata"].items() if key != "managedFields"}))
+        if owned is not None:
+            metadata["managedFields"] = owned
+        for name in [name for name in new if name not in ("metadata", "status")]:
+            del new[name]
+        new.update({name: fresh(part) for name, part in old.items() if name not in ("metadata", "status")})
+        if status is _content:
+            new.pop("status", None)
+
+    def validate_create(self, obj: Obj) -> Sequence[Cause]:
+        whole = self._whole(obj)
+        causes = [*self.form.causes(whole), *self._scale_causes(obj, spec=True)]
+        causes += self.form.embedded_causes(obj)
+        causes += self.form.list_causes(obj)
+        return self._with_unchecked(causes)
+
+    def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
+        if subresource == "status":
+            causes = [*self.form.status_causes(new, old), *self._scale_causes(new, spec=False)]
+        else:
+            causes = self.form.causes(self._whole(new), self._whole(old))
+            causes += self._scale_causes(new, spec=True)
+            causes += self.form.embedded_causes(new)
+        lists = self.form.list_causes(new)
+        if lists and not self.form.list_causes(old):
+            causes += lists
+        return self._with_unchecked(causes)
+
+    def _whole(self, obj: Obj) -> Made:
+        return {"apiVersion": self.api_version, "kind": self.kind, **obj}
+
+    def _scale_causes(self, obj: Obj, *, spec: bool) -> list[Cause]:
+        if self.scale is None:
+            return []
+        causes = validate_replicas(obj, self.scale.spec) if spec else []
+        causes += validate_replicas(obj, self.scale.status)
+        if self.scale.selector:
+            causes += validate_selector(obj, self.scale.selector)
+        return causes
+
+    def _with_unchecked(self, causes: list[Cause]) -> list[Cause]:
+        if self.form.has_rules and any(cause.reason in _BLOCKING for cause in causes):
+            causes.append(_UNCHECKED)
+        return causes
+
+    def warn(self, new: Obj, old: Obj | None) -> Sequence[str]:
+        return ()
+
+    def untracked(self, subresource: str) -> Sequence[tuple[str, ...]]:
+        if subresource == "status":
+            return (("spec",),)
+        return (("status",),) if self.has_status and not subresource else ()
+
+    def read(self, stored: Made) -> Made:
+        self.storage.clean_stored(stored)
+        self.storage.fill(stored)
+        if self.form is not self.storage:
+            self.form.clean_stored(stored)
+        return stored
+
+    def store(self, obj: Made) -> Made:
+        if _WHOLE_FLOAT.search(orjson.dumps(obj)):
+            obj = {name: _whole_numbers(part) for name, part in obj.items()}
+        if self.form is self.storage:
+            # A status that was taken away comes back as its default, as it would when read.
+            self.form.fill(obj)
+        else:
+            self.storage.clean_stored(obj)
+        return obj
+
+    def cells(self, obj: Obj, now: datetime) -> list[Any]:
+        return self.table.cells(obj, now)
+
+
+def _content(obj: Obj) -> Made:
+    return {name: part for name, part in obj.items() if name not in ("metadata", "kind", "apiVersion")}
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Return a value in which 1.0 is written 1, as it is once it has been stored on a real server."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < INT64_MAX else value
+    if isinstance(value, dict):
+        return {name: _whole_numbers(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(part) for part in value]
+    return value
+
+
+def field_label(path: str) -> tuple[str, Callable[[Obj], str]]:
+    """Return the label a selectable field is asked by, and what reads it from an object."""
+    name = path.removeprefix(".")
+    steps = name.split(".")
+
+    def read(obj: Obj) -> str:
+        value: Any = obj
+        for step in steps:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return plain(value) if isinstance(value, int | float) else str(value)
+
+    return name, read

@@ -1,0 +1,167 @@
+"""
+OpenAPI v2: everything that is served, in one Swagger document.
+
+The part about built-in kinds is made once. What a CRD adds is made when the CRD
+changes, and the parts are put together when somebody asks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import orjson
+
+from lamina.objects.types import Made
+from lamina.server.builtin.definitions import closure
+from lamina.server.kind import Kind
+from lamina.server.openapi import (
+    BEARER,
+    INFO,
+    REASONS,
+    Document,
+    about,
+    core_path,
+    digest_of,
+    group_path,
+    groups_path,
+    resources_path,
+    schemas_of,
+    version_path,
+)
+from lamina.server.openapi_paths import Operation, Parameter, Path, paths_of
+from lamina.server.openapi_schemas import META, V2, as_v2, custom_schemas_v2
+
+_UNSHARED: Final = frozenset(("dryRun", "fieldValidation", "name"))
+"""Parameters written out wherever they occur: older kubectl look for the first two in each operation."""
+
+
+class _Part:
+    """What some kinds add to the document. Paths and definitions are JSON already."""
+
+    def __init__(self, paths: Iterable[Path], definitions: Made) -> None:
+        self.parameters: Made = {}
+        self.definitions = {name: _packed(schema) for name, schema in definitions.items()}
+        self.paths = {path.path: _packed(self._path(path)) for path in paths}
+
+    def _path(self, path: Path) -> Made:
+        shared = path.shared
+        made: Made = {one.method: self._operation(one, path.tag, shared) for one in path.operations}
+        if shared:
+            made["parameters"] = [self._parameter(one) for one in shared]
+        return made
+
+    def _operation(self, operation: Operation, tag: str, shared: Sequence[Parameter]) -> Made:
+        made: Made = {
+            "description": operation.description,
+            "consumes": operation.consumes,
+            "produces": operation.produces,
+            "schemes": ["https"],
+            "tags": [tag],
+            "operationId": operation.name,
+        }
+        parameters = [self._body(operation)] if operation.reads else []
+        own = sorted(set(operation.parameters) - set(shared), key=lambda parameter: parameter.name)
+        parameters += [self._parameter(one) for one in own]
+        if parameters:
+            made["parameters"] = parameters
+        made["responses"] = {
+            str(code): {"description": REASONS[code], "schema": _schema(answer)}
+            for code, answer in operation.answers.items()
+        }
+        made["responses"]["401"] = {"description": "Unauthorized"}
+        return made | about(operation)
+
+    def _body(self, operation: Operation) -> Made:
+        body: Made = {"name": "body", "in": "body"}
+        if operation.requires:
+            body["required"] = True
+        body["schema"] = _schema(operation.reads)
+        return self._share(body) if operation.reads.startswith(META) else body
+
+    def _parameter(self, parameter: Parameter) -> Made:
+        made: Made = {
+            "uniqueItems": True,
+            "type": parameter.type,
+            "description": parameter.description,
+            "name": parameter.name,
+            "in": parameter.where,
+        }
+        if parameter.where == "path":
+            made["required"] = True
+        return made if parameter.name in _UNSHARED else self._share(made)
+
+    def _share(self, parameter: Made) -> Made:
+        """Return a reference to a parameter that many operations have, and write it down where they look."""
+        mark = hashlib.sha256(orjson.dumps(parameter)).hexdigest()[:8]
+        name = f"{parameter['name']}-{mark}"
+        self.parameters[name] = parameter
+        return {"$ref": f"#/parameters/{name}"}
+
+
+class Swagger:
+    """The v2 document of one control plane."""
+
+    def __init__(self) -> None:
+        self._builtin: tuple[tuple[Kind, ...], _Part] | None = None
+        self._custom: dict[Kind, _Part] = {}
+        self._kinds: Sequence[Kind] | None = None
+        self._document: Document | None = None
+
+    def document(self, kinds: Sequence[Kind]) -> Document:
+        """Return what /openapi/v2 answers."""
+        if self._document is None or kinds is not self._kinds:
+            everything = tuple(kinds)
+            digest = digest_of("v2", everything)
+            if self._document is None or self._document.digest != digest:
+                self._document = Document(everything, digest, lambda: self._make(everything))
+            self._kinds = kinds
+        return self._document
+
+    def _make(self, kinds: tuple[Kind, ...]) -> bytes:
+        builtin = tuple(kind for kind in kinds if not kind.custom)
+        if self._builtin is None or self._builtin[0] != builtin:
+            self._builtin = builtin, _built_in(builtin)
+        self._custom = {
+            kind: self._custom.get(kind) or _Part(paths_of(kind), {**custom_schemas_v2(kind)})
+            for kind in kinds
+            if kind.custom
+        }
+        # Built-in parts come last: a CRD takes the place of nothing.
+        parts = [*self._custom.values(), self._builtin[1]]
+        return orjson.dumps(
+            {
+                "swagger": "2.0",
+                "info": INFO,
+                "paths": _together(part.paths for part in parts),
+                "definitions": _together(part.definitions for part in parts),
+                "parameters": _together(part.parameters for part in parts),
+                "securityDefinitions": BEARER,
+                "security": [{"BearerToken": []}],
+            }
+        )
+
+
+def _built_in(kinds: Sequence[Kind]) -> _Part:
+    paths = [core_path(), groups_path(), version_path()]
+    paths += [group_path(group) for group in dict.fromkeys(kind.group for kind in kinds) if group]
+    paths += [resources_path(*home) for home in dict.fromkeys((kind.group, kind.version) for kind in kinds)]
+    paths += [path for kind in kinds for path in paths_of(kind)]
+    # Custom kinds refer to these even where no built-in kind would.
+    mentioned = schemas_of(paths) | {f"{META}.ObjectMeta", f"{META}.ListMeta"}
+    return _Part(paths, {name: as_v2(schema) for name, schema in closure(mentioned).items()})
+
+
+def _together(parts: Iterable[Made]) -> Made:
+    """Return all entries by name; of two with the same name, the last."""
+    found = {name: entry for part in parts for name, entry in part.items()}
+    return {name: found[name] for name in sorted(found)}
+
+
+def _packed(document: Made) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(document))
+
+
+def _schema(name: str) -> Made:
+    return {"$ref": V2 + name} if name else {"type": "string"}

@@ -1,0 +1,137 @@
+"""Following which kinds there are."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import structlog
+
+from lamina.client.client import Client
+from lamina.core.definitions import names_only
+from lamina.core.world import Change
+from lamina.objects.kinds import Kind
+from lamina.runtime.catalogue import Catalogue
+from tests.runtime.scripted import Script, groups
+
+DEFINITION = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
+CORE = groups(("v1", "ConfigMap", "configmaps"))
+NOTHING = groups(group="ex.example.com")
+WIDGETS = groups(("v1", "Widget", "widgets"), group="ex.example.com")
+
+
+def definition(*, established: bool = True) -> Any:
+    return names_only(
+        {
+            "apiVersion": DEFINITION.api_version,
+            "kind": DEFINITION.kind,
+            "metadata": {"name": "widgets.ex.example.com"},
+            "spec": {
+                "group": "ex.example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [{"name": "v1", "served": True}],
+            },
+            "status": {"conditions": [{"type": "Established", "status": str(established)}]},
+        }
+    )
+
+
+class Watched:
+    def __init__(self, script: Script) -> None:
+        self.catalogue = Catalogue(Client(script), structlog.get_logger(), period=3600)
+        self.changed = asyncio.Event()
+
+    def has_widgets(self) -> bool:
+        return self.catalogue.kinds.find("ex.example.com/v1", "Widget") is not None
+
+    def hear(self, before: Any, after: Any) -> None:
+        self.catalogue.hear(Change(DEFINITION, before, after))
+
+    async def until_changed(self) -> None:
+        async with asyncio.timeout(5):
+            await self.changed.wait()
+        self.changed.clear()
+
+
+@pytest.fixture
+def script() -> Script:
+    script = Script()
+    script.reply("GET", "/api", CORE)
+    return script
+
+
+@pytest.fixture
+async def watched(script: Script) -> AsyncIterator[Watched]:
+    watched = Watched(script)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(watched.catalogue.follow(watched.changed.set))
+        yield watched
+        task.cancel()
+
+
+async def test_a_new_definition_brings_its_kind(script: Script, watched: Watched):
+    script.reply("GET", "/apis", WIDGETS)
+
+    watched.hear(None, definition())
+    await watched.until_changed()
+
+    assert watched.has_widgets()
+
+
+async def test_a_server_that_takes_its_time_is_asked_again(script: Script, watched: Watched):
+    script.reply("GET", "/apis", NOTHING, NOTHING, NOTHING, WIDGETS)
+
+    watched.hear(None, definition())
+    await watched.until_changed()
+    assert not watched.has_widgets()
+    await watched.until_changed()
+
+    assert watched.has_widgets()
+
+
+async def test_a_kind_goes_with_its_definition(script: Script, watched: Watched):
+    script.reply("GET", "/apis", WIDGETS, WIDGETS, NOTHING)
+    watched.hear(None, definition())
+    await watched.until_changed()
+
+    watched.hear(definition(), None)
+    await watched.until_changed()
+
+    assert not watched.has_widgets()
+
+
+async def test_a_definition_that_says_nothing_new_costs_nothing(script: Script, watched: Watched):
+    script.reply("GET", "/apis", WIDGETS)
+    watched.hear(None, definition(established=False))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert script.asked == []
+
+    watched.hear(definition(established=False), definition())
+    await watched.until_changed()
+    asked = len(script.asked)
+    watched.hear(definition(), definition())
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert len(script.asked) == asked
+
+
+async def test_an_answer_that_fails_changes_nothing_and_is_asked_for_again(script: Script, watched: Watched):
+    script.reply("GET", "/apis", b"<html>", WIDGETS)
+
+    watched.hear(None, definition())
+    await watched.until_changed()
+
+    assert watched.has_widgets()
+
+
+async def test_what_is_known_of_a_group_is_kept_while_nobody_answers_for_it(script: Script):
+    stale = {**WIDGETS, "items": [{**WIDGETS["items"][0]}]}
+    stale["items"][0]["versions"] = [{"version": "v1", "freshness": "Stale", "resources": []}]
+    script.reply("GET", "/apis", WIDGETS, stale)
+    catalogue = Catalogue(Client(script), structlog.get_logger())
+
+    assert await catalogue.refresh()
+    assert not await catalogue.refresh()

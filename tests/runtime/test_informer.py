@@ -1,0 +1,279 @@
+"""List, watch, remember; against a server that says what it was told to say."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import structlog
+
+from lamina.client.client import Client
+from lamina.core.world import Change, card
+from lamina.errors import Forbidden, Gone, Invalid
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.runtime import informer as module
+from lamina.runtime.informer import Informer, Subscription
+from tests.runtime.scripted import Reply, Script, Stream, bookmark, config_map, listing
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))
+PATH = "/api/v1/configmaps"
+
+
+class Follower:
+    """An informer that runs, and what it told."""
+
+    def __init__(self, script: Script, named: str = "") -> None:
+        self.changes: list[Change] = []
+        self._told = asyncio.Event()
+        what = Subscription(CONFIG_MAP, card, metadata_only=True, named=named)
+        self.informer = Informer(Client(script), what, self._tell, structlog.get_logger())
+
+    def _tell(self, change: Change) -> None:
+        self.changes.append(change)
+        self._told.set()
+
+    async def until_told(self, times: int) -> list[str]:
+        while len(self.changes) < times:
+            self._told.clear()
+            await self._told.wait()
+        return [_said(change) for change in self.changes]
+
+    @property
+    def names(self) -> set[str]:
+        return {meta.name(obj) for obj in self.informer.shelf.every()}
+
+
+def _said(change: Change) -> str:
+    sign = "+" if change.before is None else "-" if change.after is None else "~"
+    return sign + meta.name(change.obj)
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SOONEST", 0.0)
+    monkeypatch.setattr(module, "_LATEST", 0.0)
+
+
+@pytest.fixture
+async def follow(script: Script) -> AsyncIterator[Follower]:
+    follower = Follower(script)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(follower.informer.run())
+        yield follower
+        task.cancel()
+
+
+async def settled(follow: Follower) -> None:
+    async with asyncio.timeout(5):
+        await follow.informer.settled.wait()
+
+
+async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, follow: Follower):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+
+    stream.send("ADDED", config_map("a", 5))
+    assert await follow.until_told(1) == ["+a"]
+    assert not follow.informer.settled.is_set()
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    await settled(follow)
+    stream.send("MODIFIED", config_map("a", 10))
+    stream.send("ADDED", config_map("b", 11))
+    stream.send("DELETED", config_map("a", 12))
+
+    assert await follow.until_told(4) == ["+a", "~a", "+b", "-a"]
+    assert follow.names == {"b"}
+    (asked,) = script.asked
+    assert asked.query["sendInitialEvents"] == "true"
+    assert asked.query["resourceVersionMatch"] == "NotOlderThan"
+    assert "PartialObjectMetadata" in asked.headers["accept"]
+
+
+async def test_nothing_counts_as_seen_before_everything_that_exists_was_seen(
+    script: Script, follow: Follower
+):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+
+    stream.send("ADDED", config_map("late", 500))
+    await follow.until_told(1)
+    assert follow.informer.seen == 0
+    stream.send("BOOKMARK", bookmark(600, end=True))
+    await settled(follow)
+
+    assert follow.informer.seen == 600
+
+
+async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, follow: Follower):
+    first, second = Stream(), Stream()
+    script.reply("GET", PATH, first, second)
+
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.send("ADDED", config_map("a", 10))
+    first.send("BOOKMARK", bookmark(15))
+    first.end()
+    again = await script.until_asked(2, PATH)
+    second.send("DELETED", config_map("a", 20))
+
+    assert again.query["resourceVersion"] == "15"
+    assert "sendInitialEvents" not in again.query
+    assert await follow.until_told(2) == ["+a", "-a"]
+
+
+async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: Follower):
+    first, second = Stream(), Stream()
+    script.reply("GET", PATH, first, second)
+
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.send_bytes(b'{"type":"ADDED","object":{"metadata":{"name":"half')
+    first.break_off()
+    again = await script.until_asked(2, PATH)
+    second.send("ADDED", config_map("half", 10))
+
+    assert again.query["resourceVersion"] == "9"
+    assert await follow.until_told(1) == ["+half"]
+
+
+async def test_a_stream_that_breaks_off_before_everything_was_seen_starts_over(
+    script: Script, follow: Follower
+):
+    first, second = Stream(), Stream()
+    script.reply("GET", PATH, first, second)
+
+    first.send("ADDED", config_map("a", 5))
+    first.break_off()
+    again = await script.until_asked(2, PATH)
+
+    assert again.query["sendInitialEvents"] == "true"
+
+
+@pytest.mark.parametrize("where", ["in the stream", "as the answer"])
+async def test_one_that_fell_too_far_behind_starts_over_and_notices_who_left(
+    script: Script, follow: Follower, where: str
+):
+    first, second, third = Stream(), Stream(), Stream()
+    expired = Gone("too old resource version: 9 (20)")
+    script.reply("GET", PATH, first, second if where == "in the stream" else expired, third)
+
+    first.send("ADDED", config_map("stays", 5))
+    first.send("ADDED", config_map("goes", 6))
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.end()
+    second.send("ERROR", expired.status())
+    again = await script.until_asked(3, PATH)
+    third.send("ADDED", config_map("stays", 5))
+    third.send("ADDED", config_map("new", 21))
+    third.send("BOOKMARK", bookmark(30, end=True))
+
+    assert again.query["sendInitialEvents"] == "true"
+    assert await follow.until_told(4) == ["+stays", "+goes", "+new", "-goes"]
+    assert follow.names == {"stays", "new"}
+
+
+async def test_a_server_without_streaming_lists_is_listed_first(script: Script, follow: Follower):
+    stream, next_stream = Stream(), Stream()
+    refused = Invalid("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+    page = listing(7, config_map("a", 5), token="more")
+    script.reply("GET", PATH, refused, page, listing(7, config_map("b", 6)), stream, next_stream)
+
+    await settled(follow)
+    stream.send("ADDED", config_map("c", 8))
+
+    assert await follow.until_told(3) == ["+a", "+b", "+c"]
+    assert [one.query.get("continue") for one in script.asked] == [None, None, "more", None]
+    assert script.asked[-1].query["resourceVersion"] == "7"
+
+
+async def test_a_kind_that_may_not_be_seen_keeps_nobody_waiting(script: Script, follow: Follower):
+    stream = Stream()
+    script.reply("GET", PATH, Forbidden("configmaps is forbidden"), stream)
+
+    await settled(follow)
+    stream.send("ADDED", config_map("a", 5))
+
+    assert await follow.until_told(1) == ["+a"]
+
+
+async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_the_other(
+    script: Script, follow: Follower
+):
+    first, second, third = Stream(), Stream(), Stream()
+    script.reply("GET", PATH, first, Reply(410, Gone("gone").status()), third)
+
+    first.send("ADDED", config_map("a", 5, uid="old"))
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.end()
+    third.send("ADDED", config_map("a", 20, uid="new"))
+    await follow.until_told(2)
+    change = follow.changes[1]
+
+    assert change.before is not None and change.after is not None
+    assert (meta.uid(change.before), meta.uid(change.after)) == ("old", "new")
+    del second
+
+
+async def test_what_somebody_read_for_himself_is_remembered_unless_something_newer_is_known(
+    script: Script, follow: Follower
+):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    stream.send("ADDED", config_map("a", 5))
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    await settled(follow)
+
+    follow.informer.learn("default", "a", config_map("a", 12))
+    follow.informer.learn("default", "a", config_map("a", 11))
+    stream.send("MODIFIED", config_map("a", 10))
+    stream.send("MODIFIED", config_map("a", 12))
+    stream.send("MODIFIED", config_map("a", 13))
+    await follow.until_told(3)
+    follow.informer.learn("default", "a", None)
+
+    assert [_said(change) for change in follow.changes] == ["+a", "~a", "~a", "-a"]
+    assert [meta.resource_version(change.obj) for change in follow.changes] == ["5", "12", "13", "13"]
+
+
+async def test_somebody_may_wait_for_a_version_to_be_seen(script: Script, follow: Follower):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    waiting = asyncio.ensure_future(follow.informer.wait_until(lambda: follow.informer.seen >= 12))
+
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    stream.send("ADDED", config_map("a", 11))
+    await follow.until_told(1)
+    assert not waiting.done()
+    stream.send("ADDED", config_map("b", 12))
+
+    async with asyncio.timeout(5):
+        await waiting
+
+
+async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    follower = Follower(script, named="kube-root-ca.crt")
+    running = asyncio.ensure_future(follower.informer.run())
+
+    asked = await script.until_asked(1, PATH)
+    running.cancel()
+
+    assert asked.query["fieldSelector"] == "metadata.name=kube-root-ca.crt"
+
+
+async def test_only_what_is_kept_is_remembered(script: Script, follow: Follower):
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+
+    stream.send("ADDED", config_map("a", 5, labels={"x": "y"}, managedFields=[{"manager": "m"}]))
+    await follow.until_told(1)
+
+    assert follow.informer.shelf.get("default", "a") == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "default", "uid": "uid-a", "resourceVersion": "5"},
+    }

@@ -1,0 +1,137 @@
+"""One key at a time, later if need be."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists, sampled_from, tuples
+
+from lamina.clock import ManualClock
+from lamina.runtime.queue import Queue
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def queue(clock: ManualClock) -> Queue[str]:
+    return Queue(clock, soonest=timedelta(seconds=1), latest=timedelta(seconds=10))
+
+
+async def taken(queue: Queue[str]) -> list[str]:
+    """Take everything that is there to be taken, and give it back."""
+    keys = []
+    while not queue.is_idle:
+        keys.append(await queue.take())
+        queue.done(keys[-1])
+    return keys
+
+
+async def test_keys_come_in_the_order_they_were_added_and_once(queue: Queue[str]):
+    for key in ("a", "b", "a", "c", "b"):
+        queue.add(key)
+
+    assert await taken(queue) == ["a", "b", "c"]
+
+
+async def test_a_key_that_is_worked_on_is_given_to_nobody_else(queue: Queue[str]):
+    queue.add("a")
+    assert await queue.take() == "a"
+    queue.add("a")
+    waiting = asyncio.ensure_future(queue.take())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    queue.done("a")
+
+    assert await waiting == "a"
+
+
+async def test_somebody_who_waits_gets_what_is_added(queue: Queue[str]):
+    first, second = asyncio.ensure_future(queue.take()), asyncio.ensure_future(queue.take())
+    await asyncio.sleep(0)
+
+    queue.add("a")
+    queue.add("b")
+
+    assert [await first, await second] == ["a", "b"]
+
+
+async def test_somebody_who_stops_waiting_takes_nothing_along(queue: Queue[str]):
+    gone, staying = asyncio.ensure_future(queue.take()), asyncio.ensure_future(queue.take())
+    await asyncio.sleep(0)
+
+    queue.add("a")
+    gone.cancel()
+
+    assert await staying == "a"
+
+
+async def test_later_means_later(queue: Queue[str], clock: ManualClock):
+    queue.add_later("a", timedelta(seconds=5))
+    assert queue.is_idle
+
+    clock.wind(timedelta(seconds=4))
+    assert queue.is_idle
+    clock.wind(timedelta(seconds=1))
+
+    assert await taken(queue) == ["a"]
+
+
+async def test_the_sooner_of_two_wishes_counts(queue: Queue[str], clock: ManualClock):
+    queue.add_later("a", timedelta(seconds=9))
+    queue.add_later("a", timedelta(seconds=3))
+    queue.add_later("a", timedelta(seconds=6))
+
+    clock.wind(timedelta(seconds=3))
+    assert await taken(queue) == ["a"]
+    clock.wind(timedelta(seconds=60))
+
+    assert queue.is_idle
+
+
+async def test_what_was_to_be_looked_at_later_is_done_with_once_it_is_looked_at(
+    queue: Queue[str], clock: ManualClock
+):
+    queue.add_later("a", timedelta(seconds=5))
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+
+    clock.wind(timedelta(minutes=1))
+
+    assert queue.is_idle
+
+
+async def test_each_failure_waits_twice_as_long_up_to_a_limit(queue: Queue[str]):
+    waits = [queue.retry("a") for _ in range(6)]
+
+    assert [wait.total_seconds() for wait in waits] == [1, 2, 4, 8, 10, 10]
+    queue.forgive("a")
+    assert queue.retry("a") == timedelta(seconds=1)
+
+
+async def test_one_keys_failures_are_not_anothers(queue: Queue[str]):
+    queue.retry("a")
+    queue.retry("a")
+
+    assert queue.retry("b") == timedelta(seconds=1)
+
+
+@given(lists(tuples(sampled_from("abc"), integers(0, 8)), max_size=12))
+def test_no_wish_is_lost_and_none_is_granted_early(wishes: list[tuple[str, int]]):
+    async def story() -> None:
+        clock = ManualClock()
+        queue: Queue[str] = Queue(clock)
+        for key, seconds in wishes:
+            queue.add_later(key, timedelta(seconds=seconds))
+        granted: dict[str, int] = {}
+        for second in range(9):
+            for key in await taken(queue):
+                granted.setdefault(key, second)
+            clock.wind(timedelta(seconds=1))
+        assert granted == {key: min(s for k, s in wishes if k == key) for key, _ in wishes}
+
+    asyncio.run(story())

@@ -1,0 +1,91 @@
+"""What is remembered, checked against the plainest memory there is."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis.strategies import booleans, lists, sampled_from, tuples
+
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Ref
+from lamina.runtime.memory import Gone, Memory, Shelf
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
+SECRET = Kind("v1", "Secret", "secrets", True)
+
+
+def made(kind: Kind, namespace: str, name: str, owners: list[str]) -> dict[str, Any]:
+    refs = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid} for uid in owners]
+    metadata = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", "ownerReferences": refs}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+
+
+@given(
+    lists(
+        tuples(
+            booleans(),
+            sampled_from([CONFIG_MAP, SECRET]),
+            sampled_from("xy"),
+            sampled_from("abc"),
+            lists(sampled_from("pqr"), max_size=2, unique=True),
+        ),
+        max_size=30,
+    )
+)
+def test_every_index_says_what_a_search_would_say(steps: list[tuple[bool, Kind, str, str, list[str]]]):
+    shelves = {kind.group_kind: Shelf(kind) for kind in (CONFIG_MAP, SECRET)}
+    memory = Memory(Gone())
+    memory.arrange(Kinds(shelf.kind for shelf in shelves.values()), shelves)
+    plain: dict[Ref, dict[str, Any]] = {}
+
+    for stays, kind, namespace, name, owners in steps:
+        obj = made(kind, namespace, name, owners)
+        ref = meta.ref(obj)
+        if stays:
+            assert shelves[kind.group_kind].put(obj) == plain.get(ref)
+            plain[ref] = obj
+        else:
+            assert shelves[kind.group_kind].drop(namespace, name) == plain.pop(ref, None)
+
+    assert {ref: memory.get(ref) for ref in plain} == plain
+    for kind in (CONFIG_MAP, SECRET):
+        of_kind = [obj for ref, obj in plain.items() if ref.kind == kind.kind]
+        assert memory.count(kind.group_kind) == len(of_kind)
+        assert _same(memory.every(kind.group_kind), of_kind)
+        for namespace in "xy":
+            there = [obj for obj in of_kind if meta.namespace(obj) == namespace]
+            assert _same(memory.every(kind.group_kind, namespace), there)
+    for owner in "pqr":
+        owned = [obj for obj in plain.values() if owner in [ref["uid"] for ref in meta.owner_refs(obj)]]
+        assert _same(memory.owned_by(owner), owned)
+    for namespace in "xy":
+        found = {kind.kind: len(there) for kind, there in memory.in_namespace(namespace)}
+        counted: dict[str, int] = {}
+        for ref in plain:
+            if ref.namespace == namespace:
+                counted[ref.kind] = counted.get(ref.kind, 0) + 1
+        assert found == counted
+
+
+def _same(found: Any, wanted: list[dict[str, Any]]) -> bool:
+    return sorted(map(meta.ref, found)) == sorted(map(meta.ref, wanted))
+
+
+def test_an_object_is_found_whatever_version_it_is_asked_for_in():
+    memory = Memory(Gone())
+    deployment = Kind("apps/v1", "Deployment", "deployments", True)
+    shelf = Shelf(deployment)
+    shelf.put(made(deployment, "x", "a", []))
+    memory.arrange(Kinds([deployment]), {deployment.group_kind: shelf})
+
+    assert memory.get(Ref("apps/v1beta1", "Deployment", "x", "a")) is not None
+    assert memory.get(Ref("v1", "Deployment", "x", "a")) is None
+    assert memory.every(GroupKind("", "Nothing")) == ()
+
+
+def test_the_oldest_ends_are_forgotten_first():
+    gone = Gone(most=2)
+    for uid in "abc":
+        gone.add(uid)
+
+    assert ["a" in gone, "b" in gone, "c" in gone] == [False, True, True]
