@@ -26,6 +26,8 @@ from lamina.client.client import Client
 from lamina.client.inprocess import InProcessTransport
 from lamina.client.kubeconfig import Access, write_kubeconfig
 from lamina.clock import Clock, WallClock
+from lamina.errors import from_status
+from lamina.objects.types import Made
 from lamina.runtime.manager import Manager
 from lamina.server.api import Api
 from lamina.server.assembly import assemble
@@ -36,6 +38,7 @@ from lamina.server.identity import Authenticator
 from lamina.server.listener import Listener, TlsFiles, make_listener, open_socket
 from lamina.server.memory import MemoryStore
 from lamina.server.request import ADMIN, Answer, Identity, Request
+from lamina.server.seed import own_service
 from lamina.server.sqlite import SqliteStore
 from lamina.server.store import Store
 from lamina.settings import Settings, home
@@ -146,10 +149,16 @@ class App:
         return listener
 
     async def _seed(self) -> None:
-        """Create the namespaces that are there from the beginning."""
+        """Create what is there from the beginning, where it is not there yet."""
         for name in _NAMESPACES:
-            body = orjson.dumps({"metadata": {"name": name}})
-            await self.request("POST", "/api/v1/namespaces", body=body)
+            await self._ensure("/api/v1/namespaces", {"metadata": {"name": name}})
+        port = int(self.url.rpartition(":")[2])
+        await self._ensure("/api/v1/namespaces/default/services", own_service(port))
+
+    async def _ensure(self, path: str, obj: Made) -> None:
+        answer = await self.request("POST", path, body=orjson.dumps(obj))
+        if answer.status not in (201, 409):
+            raise from_status(orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}, answer.status)
 
     async def _start_actors(self, tasks: _Tasks) -> None:
         authority = self.certificates.authority.certificate_pem.decode()

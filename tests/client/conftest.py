@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
+from lamina.app import App
 from lamina.client.client import Client
 from lamina.client.http import HttpTransport
 from lamina.client.kubeconfig import read_kubeconfig
@@ -30,7 +31,6 @@ async def ways() -> AsyncIterator[Ways]:
         with start_server("real") as server:
             yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
         return
-    from lamina.app import App
     async with App(Settings(ephemeral=True, port=0)) as app:
         yield {
             "inprocess": app.client,
@@ -38,12 +38,16 @@ async def ways() -> AsyncIterator[Ways]:
         }
 
 
-@pytest_asyncio.fixture(params=["inprocess", "http"], loop_scope="session")
-async def client(request: pytest.FixtureRequest, ways: Ways) -> AsyncIterator[Client]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what needs a client once for each way to reach the chosen server."""
+    if "way" in metafunc.fixturenames:
+        metafunc.parametrize("way", ["http"] if chosen_server() == "real" else ["inprocess", "http"])
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(way: str, ways: Ways) -> AsyncIterator[Client]:
     """A client of the server under test."""
-    if request.param not in ways:
-        pytest.skip("a real server is reached over HTTP only")
-    made = ways[request.param]()
+    made = ways[way]()
     yield made
     await made.close()
 

@@ -107,6 +107,20 @@ async def test_what_is_accepted_is_for_the_next_writer_and_what_is_committed_for
     assert await writing is accepted
 
 
+async def test_a_commit_leaves_alone_what_was_accepted_after_it(store: Log) -> None:
+    first = asyncio.ensure_future(put(store, "a", x="1"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    second = asyncio.ensure_future(put(store, "a", x="2"))
+
+    row = await first
+
+    newest = store.newest(key("a"))
+    assert newest is not None
+    assert newest.version == row.version + 1
+    assert await second is newest
+
+
 async def test_a_deletion_is_a_row_of_its_own(store: Log) -> None:
     first = await put(store, "a")
     end = await store.append(key("a"), obj("a"), expect=first.version, deleted=True)
@@ -342,6 +356,8 @@ async def test_history_is_bounded_even_if_nobody_compacts(which: str, tmp_path: 
         await put(store, "quiet", bucket="secrets")
         for n in range(20):
             await put(store, "a", x=str(n))
+            if store.version == 7:
+                assert len(store.list("configmaps", at=5).rows) == 1
 
         assert store.compacted == 0
         assert 4 <= len(store.since(store.version - 4, "configmaps")) <= 8

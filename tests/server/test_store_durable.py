@@ -341,8 +341,8 @@ async def test_when_the_disk_refuses_writers_are_told_and_readers_go_on(tmp_path
 async def test_what_is_queued_behind_a_failed_commit_fails_with_it(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path) as store:
         first = await put(store, "a")
-        with full_disk((tmp_path / "log.db-wal").stat().st_size):
-            in_flight = asyncio.ensure_future(put(store, "a", x="x" * 9_000))
+        with full_disk((tmp_path / "log.db-wal").stat().st_size + 16_384):
+            in_flight = asyncio.ensure_future(put(store, "a", x="x" * 90_000))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             accepted = store.newest(key("a"))

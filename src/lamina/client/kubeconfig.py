@@ -220,7 +220,7 @@ class _Config:
                     )
                 return chosen
         raise SettingsError(
-            f"{self._documents[0][0]}: current-context: no context is chosen, and none was named"
+            f"{self._documents[0][0]}: current-context: none is chosen, and none was named"
         )
 
     def section(self, field: str, name: str, inner: str) -> _Section:

@@ -125,18 +125,15 @@ def apply(
     ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    found = problems(applied, ledger.node)
-    if found:
-        raise BadRequest(
-            f"failed to create typed patch object ({_where(applied, manager, kind)}): {listed(found)}"
-        )
     stored = _stored(live)
     try:
         obj, owners = _applied(ledger, stored, live, applied, manager, force, now)
     except UntypableError as error:
-        raise BadRequest(
-            f"failed to create typed live object ({_where(applied, manager, kind)}): {error}"
-        ) from None
+        where = _where(applied, manager, kind)
+        found = problems(applied, ledger.node)
+        if found:
+            raise BadRequest(f"failed to create typed patch object ({where}): {listed(found)}") from None
+        raise BadRequest(f"failed to create typed live object ({where}): {error}") from None
     if manager.name == last_applied.KUBECTL:
         obj = last_applied.renewed(obj, applied, manager.api_version, kind)
     entries = owners.as_json()

@@ -89,6 +89,13 @@ def _unexpected(value: Any, node: Node) -> Sequence[Problem]:
     return (Problem("", message),)
 
 
+def refuse_problems(value: Any, node: Node) -> None:
+    """Raise UntypableError for a value that is not of its type."""
+    found = problems(value, node)
+    if found:
+        raise UntypableError(listed(found))
+
+
 def listed(found: Sequence[Problem]) -> str:
     """Return all problems as one message."""
     if len(found) == 1:

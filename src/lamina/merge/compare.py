@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lamina.merge.fieldset import FieldSet, rank
-from lamina.merge.node import ATOMIC, Node
+from lamina.merge.check import refuse_problems
+from lamina.merge.fieldset import FieldSet, rank, show
+from lamina.merge.node import ATOMIC, Node, UntypableError
 from lamina.merge.schema import MISSING
 from lamina.objects.diff import is_same
 
@@ -37,55 +38,64 @@ class Comparison(NamedTuple):
 
 
 def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
-    """Return the fields somebody owns who states this much of an object. Fields the schema does not know are passed over."""  # fmt: skip
+    """
+    Return the fields somebody owns who states this much of an object.
+
+    Raises UntypableError for what the schema does not allow.
+    """
     found: FieldSet = {}
-    declared, fields, values = node.declared, node.fields, node.values
+    declared, nodes, values = node.declared, node.fields, node.values
     for name in sorted(value):
         known = declared
         if declared:
             try:
-                below = fields[name]
+                below = nodes[name]
             except KeyError:
                 known = False
         if not known:
             if values is None:
-                continue
+                raise UntypableError(f"there is no field {name}")
             below = values
         held = value[name]
         kind = held.__class__
-        if kind is dict and held and not below.whole:
-            inside = fields_of(held, below)
-        elif kind is list and below.listing != ATOMIC:
-            inside = _elements_of(held, below)
-            if not inside and known:
-                continue
-        else:
+        if kind in below.scalars:
             found[f"f:{name}"] = {}
             continue
-        if not known:
-            found[f"f:{name}"] = {".": {}, **inside} if inside else {}
-        elif inside:
-            found[f"f:{name}"] = inside
+        if kind is dict and held and below.maps and not below.whole:
+            inside = fields_of(held, below)
+        elif kind is list and below.lists and below.listing != ATOMIC:
+            inside = elements_of(held, below)
+        else:
+            refuse_problems(held, below)
+            found[f"f:{name}"] = {}
+            continue
+        if inside:
+            found[f"f:{name}"] = inside if known else {".": {}, **inside}
+        elif not known:
+            found[f"f:{name}"] = {}
     return found
 
 
-def _elements_of(items: list[Any], node: Node) -> FieldSet:
+def elements_of(items: list[Any], node: Node) -> FieldSet:
+    """Return the fields somebody owns who states these elements of a set or a list of keyed elements."""
     found: FieldSet = {}
-    twice: set[str] = set()
+    below = node.items
     for item in items:
         element = node.element(item)
         if element in found:
-            twice.add(element)
-            continue
-        inside = fields_of(item, node.items) if item.__class__ is dict and not node.items.whole else {}
-        found[element] = {".": {}, **inside} if inside else {}
-    for element in twice:
-        # Elements that cannot be told apart are owned as one thing.
-        found[element] = {}
-    return _sorted(found)
+            raise UntypableError(f"duplicate entries for key {show([element])}")
+        if item.__class__ is dict and below.maps and not below.whole:
+            inside = fields_of(item, below)
+            found[element] = {".": {}, **inside} if inside else {}
+        else:
+            if item.__class__ not in below.scalars:
+                refuse_problems(item, below)
+            found[element] = {}
+    return in_order(found)
 
 
-def _sorted(fields: FieldSet) -> FieldSet:
+def in_order(fields: FieldSet) -> FieldSet:
+    """Return a set with its elements in the order sets have them in."""
     if len(fields) < 2:
         return fields
     return {element: fields[element] for element in sorted(fields, key=rank)}
@@ -115,7 +125,7 @@ def added(value: Any, node: Node) -> FieldSet:
             inside[element] = added(item, node.items)
         for element in twice:
             inside[element] = {}
-        inside = _sorted(inside)
+        inside = in_order(inside)
     else:
         return {}
     return {".": {}, **inside} if inside else {}
@@ -130,14 +140,15 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> 
     return Comparison(changed or {}, removed or {})
 
 
-def _compare(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
+def compare_values(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
+    """Return where two values of a field differ, as subtrees of what changed and of what is gone."""
     one, two = before.__class__, after.__class__
     if one is dict or two is dict:
         return _compare_with_map(before, after, node)
     if (one is list or two is list) and node.listing != ATOMIC and (before or after):
         lists = (one is list or before is None) and (two is list or after is None)
         if lists:
-            return _compare_lists(before or [], after or [], node)
+            return compare_lists(before or [], after or [], node)
     return (None, None) if is_same(before, after) else ({}, None)
 
 
@@ -178,7 +189,7 @@ def _compare_maps(
             if old is MISSING:
                 changed[f"f:{name}"] = added(new, below)
                 continue
-        came, gone = _compare(old, new, below)
+        came, gone = compare_values(old, new, below)
         if came is not None:
             changed[f"f:{name}"] = came
         if gone is not None:
@@ -195,17 +206,16 @@ def _compare_maps(
         if new is MISSING:
             removed[f"f:{name}"] = added(old, below)
             continue
-        came, gone = _compare(old, new, below)
+        came, gone = compare_values(old, new, below)
         if came is not None:
             changed[f"f:{name}"] = came
         if gone is not None:
             removed[f"f:{name}"] = gone
-    return (_sorted(changed) or None), (_sorted(removed) or None)
+    return (in_order(changed) or None), (in_order(removed) or None)
 
 
-def _compare_lists(
-    before: list[Any], after: list[Any], node: Node
-) -> tuple[FieldSet | None, FieldSet | None]:
+def compare_lists(before: list[Any], after: list[Any], node: Node) -> tuple[FieldSet | None, FieldSet | None]:
+    """Return where two sets or lists of keyed elements differ, as subtrees."""
     if node.exact and before == after:
         return None, None
     old, new = _by_element(before, node), _by_element(after, node)
@@ -221,7 +231,7 @@ def _compare_lists(
     for element, ours in old.items():
         if element not in new:
             removed[element] = added(ours[0], node.items) if len(ours) == 1 else {}
-    return (_sorted(changed) or None), (_sorted(removed) or None)
+    return (in_order(changed) or None), (in_order(removed) or None)
 
 
 def _compare_elements(
@@ -230,7 +240,7 @@ def _compare_elements(
     """Compare the elements that one path element stands for, which is more than one where they are not unique."""
     match len(before), len(after):
         case 1, 1:
-            return _compare(before[0], after[0], node)
+            return compare_values(before[0], after[0], node)
         case 0, 1:
             return added(after[0], node), None
         case 0, _:

@@ -12,6 +12,7 @@ whatever it holds.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from lamina.merge.fieldset import json_text, scalar_text
@@ -79,6 +80,11 @@ class Node:
                 return self.values
         return self.values
 
+    @property
+    def is_whole(self) -> bool:
+        """Say whether there is nothing to own inside: a map that is replaced, or a plain list."""
+        return self.whole if self.maps else self.lists and self.listing == ATOMIC
+
     def declares(self, name: str) -> bool:
         """Say whether the schema names this field."""
         return name in self.fields.properties
@@ -105,6 +111,11 @@ class Node:
         if item.__class__ is not dict:
             held = "a null element" if item is None else "non-map elements"
             raise UntypableError(f"associative list with keys may not have {held}")
+        if len(self._keys) == 1:
+            name, opening, default = self._keys[0]
+            value = item.get(name, default)
+            if value.__class__ in _ANY_SCALAR:
+                return _one_key(opening, value)
         parts = []
         for name, opening, default in self._keys:
             value = item.get(name, default)
@@ -118,6 +129,11 @@ class Node:
                 " (and doesn't have default values for any key fields)"
             )
         return f"k:{{{','.join(parts)}}}"
+
+
+@lru_cache(maxsize=8192, typed=True)
+def _one_key(opening: str, value: Any) -> str:
+    return f"k:{{{opening}{json_text(value)}}}"
 
 
 def _no_set_element(item: Any) -> str:

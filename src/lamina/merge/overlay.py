@@ -9,89 +9,189 @@ The order of a merged list: elements that were stated stand in the order they
 were stated in, the others in the order they had; an element that both sides
 have draws those that stood before it in the old list along with it.
 
-What does not change is shared with the old object, so a value that is the same
-one as before is one that nothing was changed in.
+One walk over what was stated answers everything apply asks about it: the object
+it makes, the fields it states, and what it changes. They are `overlay`,
+`fields_of` and `compare` in one, because an apply that changes nothing should
+cost as little as reading what was applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple, TypeAlias
 
+from lamina.merge.check import refuse_problems
+from lamina.merge.compare import added, compare_lists, compare_values, elements_of, fields_of, in_order
+from lamina.merge.fieldset import FieldSet
 from lamina.merge.node import ATOMIC, Node, UntypableError
 from lamina.merge.schema import MISSING
 from lamina.objects.diff import is_same
 
 
-def overlay(live: Mapping[str, Any], stated: Mapping[str, Any], node: Node) -> Mapping[str, Any]:
-    """Return the live object with what was stated laid over it; the live object itself where that changes nothing."""
+class Overlay(NamedTuple):
+    """
+    A live object with part of it stated anew.
+
+    `obj` shares with the live object what does not change, and is the live
+    object itself where nothing does. `fields` are the fields that were stated.
+    """
+
+    obj: Mapping[str, Any]
+    fields: FieldSet
+    changed: FieldSet
+    removed: FieldSet
+
+
+_Change: TypeAlias = tuple[FieldSet | None, FieldSet | None]
+_Laid: TypeAlias = tuple[Any, FieldSet | None, FieldSet | None, FieldSet | None]
+"""A value, the fields inside it or None for one that is owned whole, what is new or different, and what is gone."""
+
+
+def overlay(live: Mapping[str, Any], stated: Mapping[str, Any], node: Node) -> Overlay:
+    """Lay what was stated over a live object; raises UntypableError for what its schema does not allow."""
+    obj, fields, changed, removed = _lay_map(live, stated, node)
+    return Overlay(obj, fields or {}, changed or {}, removed or {})
+
+
+def _lay_map(live: Mapping[str, Any], stated: Mapping[str, Any], node: Node) -> _Laid:
     made: dict[str, Any] | None = None
-    for name, new in stated.items():
+    fields: FieldSet = {}
+    changed: FieldSet | None = None
+    removed: FieldSet | None = None
+    declared, nodes, values = node.declared, node.fields, node.values
+    for name in sorted(stated):
+        known = declared
+        if declared:
+            try:
+                below = nodes[name]
+            except KeyError:
+                known = False
+        if not known:
+            if values is None:
+                raise UntypableError(f"there is no field {name}")
+            below = values
+        new = stated[name]
         old = live.get(name, MISSING)
-        if old is new:
-            continue
         kind = new.__class__
-        if old is MISSING:
+        if kind in below.scalars:
+            fields[f"f:{name}"] = {}
+            if old.__class__ is kind and old == new:
+                continue
             value = new
-        elif kind is dict or kind is list or new is None:
-            below = node.child(name)
-            value = _overlay_value(old, new, below) if below else new
+            came, gone = _change(old, new, name, node, below)
+        else:
+            value, inside, came, gone = _lay_value(old, new, name, node, below)
+            if inside:
+                fields[f"f:{name}"] = inside if known else {".": {}, **inside}
+            elif inside is None or not known:
+                fields[f"f:{name}"] = {}
             if value is old:
                 continue
-        elif old == new and (old.__class__ is kind or is_same(old, new)):
-            continue
-        else:
-            value = new
+        if came is not None:
+            if changed is None:
+                changed = {}
+            changed[f"f:{name}"] = came
+        if gone is not None:
+            if removed is None:
+                removed = {}
+            removed[f"f:{name}"] = gone
         if made is None:
             made = dict(live)
         made[name] = value
-    return live if made is None else made
+    return (live if made is None else made), fields, changed, removed
 
 
-def _overlay_value(old: Any, new: Any, node: Node) -> Any:
+def _lay_value(old: Any, new: Any, name: str, holder: Node, node: Node) -> _Laid:
     """Lay a map, a list or a null over what was there."""
     kind, before = new.__class__, old.__class__
-    if kind is dict and before is dict and not node.whole:
-        return overlay(old, new, node)
-    if kind is list and before is list and node.listing != ATOMIC:
-        return _overlay_list(old, new, node) if new else old
-    if (
-        new is None
-        and old
-        and ((before is dict and not node.whole) or (before is list and node.listing != ATOMIC))
-    ):
-        # Nothing is stated about what is inside.
-        return old
-    return old if is_same(old, new) else new
-
-
-def _overlay_list(old: list[Any], new: list[Any], node: Node) -> list[Any]:
-    theirs = [node.element(item) for item in old]
-    ours = [node.element(item) for item in new]
-    before = dict(zip(theirs, old, strict=True))
-    if len(before) < len(theirs):
-        # Elements that cannot be told apart do not take part in a merge; the stated one takes their place.
-        for element in theirs:
-            if theirs.count(element) > 1:
-                before[element] = MISSING
-    stated = dict(zip(ours, new, strict=True))
-    if len(stated) < len(ours):
-        raise UntypableError("a stated list has the same element twice")
-    if theirs == ours:
-        merged = [_overlay_item(one, two, node.items) for one, two in zip(old, new, strict=True)]
+    inside: FieldSet | None = None
+    value = new
+    if new is None:
+        if old and ((before is dict and not node.whole) or (before is list and node.listing != ATOMIC)):
+            # Nothing is stated about what is inside.
+            value = old
+    elif kind is dict and node.maps:
+        if node.whole:
+            refuse_problems(new, node)
+        elif not new:
+            value = old if before is dict else new
+        elif before is dict:
+            return _lay_map(old, new, node)
+        else:
+            inside = fields_of(new, node)
+    elif kind is list and node.lists:
+        if node.listing == ATOMIC:
+            refuse_problems(new, node)
+        elif before is list:
+            return _lay_list(old, new, node)
+        else:
+            inside = elements_of(new, node)
     else:
-        merged = [
-            old[place] if place is not None else _overlay_item(before.get(element, MISSING), stated[element], node.items)
-            for element, place in _interleaved(theirs, ours)
-        ]  # fmt: skip
-    unchanged = len(merged) == len(old) and all(one is two for one, two in zip(merged, old, strict=True))
-    return old if unchanged else merged
+        refuse_problems(new, node)
+    if old is not MISSING and is_same(old, value):
+        return old, inside, None, None
+    return value, inside, *_change(old, value, name, holder, node)
 
 
-def _overlay_item(old: Any, new: Any, node: Node) -> Any:
-    if old is MISSING or new.__class__ is not dict or old.__class__ is not dict:
-        return old if old is not MISSING and is_same(old, new) else new
-    return _overlay_value(old, new, node)
+def _change(old: Any, new: Any, name: str, holder: Node, node: Node) -> _Change:
+    if old is MISSING:
+        if new is None and holder.named:
+            return None, None
+        old = holder.zero(name)
+        if old is MISSING:
+            return added(new, node), None
+    return compare_values(old, new, node)
+
+
+# Lists
+
+
+def _lay_list(old: list[Any], new: list[Any], node: Node) -> _Laid:
+    ours = {node.element(item): item for item in new}
+    if len(ours) < len(new):
+        raise UntypableError("a stated list has the same element twice")
+    theirs = [node.element(item) for item in old]
+    before = dict(zip(theirs, old, strict=True))
+    unique = len(before) == len(theirs)
+    if not unique:
+        # Elements that cannot be told apart are not merged; the stated one takes the place of all.
+        before = {element: item for element, item in before.items() if theirs.count(element) == 1}
+    fields: FieldSet = {}
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    laid: dict[str, Any] = {}
+    for element, item in ours.items():
+        laid[element], inside, came, gone = _lay_item(before.get(element, MISSING), item, node.items)
+        fields[element] = {".": {}, **inside} if inside else {}
+        if came is not None:
+            changed[element] = came
+        if gone is not None:
+            removed[element] = gone
+    order = list(laid)
+    if order == theirs:
+        merged = list(laid.values())
+    else:
+        places = _interleaved(theirs, order)
+        merged = [laid[element] if place is None else old[place] for element, place in places]
+    if len(merged) == len(old) and all(map(is_, merged, old)):
+        merged = old
+    fields = in_order(fields)
+    if not unique:
+        return merged, fields, *compare_lists(old, merged, node)
+    return merged, fields, changed or None, removed or None
+
+
+def _lay_item(old: Any, new: Any, node: Node) -> _Laid:
+    if new.__class__ is dict and not node.whole:
+        if old.__class__ is dict:
+            return _lay_map(old, new, node)
+        return new, fields_of(new, node), added(new, node), None
+    if new.__class__ not in node.scalars:
+        refuse_problems(new, node)
+    if old is not MISSING and is_same(old, new):
+        return old, None, None, None
+    return new, None, {}, None
 
 
 def _interleaved(theirs: list[str], ours: list[str]) -> list[tuple[str, int | None]]:

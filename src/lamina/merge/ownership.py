@@ -79,35 +79,51 @@ class Ledger:
     def apply(
         self, owners: Owners, live: Obj | None, applied: Obj, applier: Identity, *, force: bool, now: str
     ) -> Outcome:
-        """Return what an applier makes of an object; raises Disagreement unless by force."""
-        time = owners[applier].time if applier in owners else ""
-        owners = self._in_todays_terms(owners)
-        stated = ownable(applied)
-        fields = without(difference(fields_of(stated, self.node), _METADATA_ITSELF), self._untracked)
+        """
+        Return what an applier makes of an object.
+
+        Raises Disagreement unless by force, and UntypableError for what the
+        schema does not allow.
+        """
         if live is None:
+            fields = self._ownable_fields(fields_of(ownable(applied), self.node))
             owners[applier] = Entry(self.version, fields, now)
             return Outcome(applied, owners)
+        laid = overlay(live, ownable(applied), self.node)
+        fields = self._ownable_fields(laid.fields)
         last = owners.get(applier)
         same_fields = last is not None and last.api_version == self.version and last.fields == fields
+        if same_fields and laid.obj is live and self._speaks_for_all(owners):
+            return Outcome(live, owners)
+        time = last.time if last else ""
+        owners = self._in_todays_terms(owners)
+        last = owners.get(applier)
         if not same_fields:
             owners[applier] = Entry(self.version, fields, time)
-        kept = seen = overlay(live, stated, self.node)
+        kept = seen = laid.obj
+        comparison = self._tracked(laid.changed, laid.removed)
         if last is not None and not same_fields:
             gone = self._abandoned(last, owners)
             if gone:
                 kept = removed(seen, gone, self.node, nulls=False) or {}
                 seen = removed(seen, gone, self.node) or {}
+                comparison = self._compare(ownable(live), ownable(seen), self.node)
         if seen is not live:
-            before, after = ownable(live), ownable(seen)
-            comparison = self._compare(before, after, self.node)
             if not force:
-                self._refuse_conflicts(owners, comparison, before, after, applier)
-            owners = self._without_changed(owners, comparison, before, after, applier)
+                self._refuse_conflicts(owners, comparison, live, seen, applier)
+            owners = self._without_changed(owners, comparison, live, seen, applier)
             if is_same(live, kept):
                 kept = live
             else:
                 owners[applier] = Entry(self.version, fields, now)
         return Outcome(kept, owners)
+
+    def _ownable_fields(self, stated: FieldSet) -> FieldSet:
+        return without(difference(stated, _METADATA_ITSELF), self._untracked)
+
+    def _speaks_for_all(self, owners: Owners) -> bool:
+        """Say whether every entry is in the version of the request."""
+        return all(entry.api_version == self.version for entry in owners.values())
 
     def _in_todays_terms(self, owners: Owners) -> Owners:
         """Return owners without those whose version is gone, in the terms of the schemas there are now."""
@@ -133,10 +149,12 @@ class Ledger:
         return node_of(served[0]) if served else self.node
 
     def _compare(self, before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
-        changed, removed = compare(before, after, node)
+        return self._tracked(*compare(before, after, node))
+
+    def _tracked(self, changed: FieldSet, gone: FieldSet) -> Comparison:
         if self._untracked:
-            return Comparison(without(changed, self._untracked), without(removed, self._untracked))
-        return Comparison(changed, removed)
+            return Comparison(without(changed, self._untracked), without(gone, self._untracked))
+        return Comparison(changed, gone)
 
     def _compared_for(
         self, version: str, known: dict[str, Comparison], before: Mapping[str, Any], after: Mapping[str, Any]
@@ -144,7 +162,7 @@ class Ledger:
         """Return what changed, as an owner sees it who wrote in this version."""
         comparison = known.get(version)
         if comparison is None:
-            one, two = self._shown(version, before), self._shown(version, after)
+            one, two = self._shown(version, ownable(before)), self._shown(version, ownable(after))
             comparison = self._compare(one[1], two[1], one[0]) if one and two else _NOTHING
             known[version] = comparison
         return comparison

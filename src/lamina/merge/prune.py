@@ -38,8 +38,35 @@ def abandoned(last: Claim, claims: Iterable[Claim]) -> FieldSet:
             return left
     left = with_named(left, last.node)
     for claim in claims:
+        if claim.node is not last.node:
+            left = _coarse(left, claim.node)
         left = difference(left, with_named(claim.fields, claim.node))
     return left
+
+
+def _coarse(fields: FieldSet, node: Node) -> FieldSet:
+    """Return the part of a set that makes sense where more is owned whole: all of such a thing, or nothing of it."""
+    found: FieldSet = {}
+    for element, below in fields.items():
+        under = _under(node, element)
+        if below and under is not None:
+            if under.is_whole:
+                if "." in below:
+                    found[element] = {}
+                continue
+            below = _coarse(below, under)
+            if not below:
+                continue
+            if len(below) == 1 and "." in below:
+                below = {}
+        found[element] = below
+    return found
+
+
+def _under(node: Node, element: str) -> Node | None:
+    if element[0] == "f":
+        return node.child(element[2:])
+    return node.items if node.lists else None
 
 
 def with_named(fields: FieldSet, node: Node) -> FieldSet:
@@ -64,9 +91,9 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
     """
     Return a value without the members of a set; None where nothing is left of it.
 
-    What is owned whole has no members inside, and an empty set or list of
-    keyed elements is not a member itself. Something that was emptied without
-    being a member leaves a null behind, or nothing when `nulls` is false.
+    What is owned whole has no members inside, and what holds nothing that
+    could be owned is not one itself. Something that was emptied without being
+    a member leaves a null behind, or nothing when `nulls` is false.
     """
     kind = value.__class__
     if kind is dict and value and not node.whole:
@@ -79,7 +106,7 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
                 continue
             inside = node.child(name) or LOOSE
             if not below or "." in below:
-                if held == [] and inside.listing != ATOMIC:
+                if node.declares(name) and not _is_field(held, inside):
                     made[name] = held
                 continue
             left = removed(held, below, inside, nulls=nulls)
@@ -102,6 +129,19 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
     return value
 
 
+def _is_field(value: Any, node: Node) -> bool:
+    """Say whether there is anything to own in a declared field; in an empty set there is not."""
+    kind = value.__class__
+    if kind is list:
+        return bool(value) or node.listing == ATOMIC
+    if kind is dict and value and not node.whole:
+        return any(
+            not node.declares(name) or _is_field(held, node.child(name) or LOOSE)
+            for name, held in value.items()
+        )
+    return True
+
+
 def reconciled(fields: FieldSet, node: Node) -> FieldSet:
     """
     Return a set in the terms of the schema as it is now.
@@ -112,18 +152,10 @@ def reconciled(fields: FieldSet, node: Node) -> FieldSet:
     for element, below in fields.items():
         if not below:
             continue
-        if element[0] == "f":
-            under = node.child(element[2:])
-            if under is None:
-                continue
-        elif node.lists:
-            under = node.items
-        else:
+        under = _under(node, element)
+        if under is None or (under.values is LOOSE and not under.declared):
             continue
-        if under.values is LOOSE and not under.declared:
-            continue
-        whole = under.whole if under.maps else under.lists and under.listing == ATOMIC
-        settled = {} if whole else reconciled(below, under)
+        settled = {} if under.is_whole else reconciled(below, under)
         if settled is not below:
             if made is None:
                 made = dict(fields)

@@ -45,6 +45,8 @@ def decode(request: Request, kind: Kind, parsed: Made, findings: Findings, optio
     parsed.pop("apiVersion", None)
     parsed.pop("kind", None)
     obj = kind.shape.decode(parsed, findings)
+    if len(findings.sentences) > 1:
+        findings.sentences = bodies.in_order(request.body, findings.sentences)
     judge(request, kind, findings, options.validation)
     return obj
 

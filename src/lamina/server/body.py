@@ -84,35 +84,49 @@ def parse_yaml(data: bytes, findings: Findings) -> Made:
     return value
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written: every key, also one that stands twice, in order."""
+
+
 def _find_duplicates(data: bytes, findings: Findings) -> None:
     """Report every key that stands twice in one object, by its path."""
-    repeats: list[tuple[Any, list[str]]] = []
+    for path, count in _said(data):
+        if count == 2:
+            findings.duplicate(path)
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(items)
-        if len(made) != len(items):
-            seen: set[str] = set()
-            twice = [key for key, _ in items if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
-            repeats.append((made, twice))
-        return made
 
+def in_order(data: bytes, sentences: list[str]) -> list[str]:
+    """Return sentences about fields in the order a decoder would meet them: a repetition when it is repeated."""
+    place = {
+        f'{"unknown" if count == 1 else "duplicate"} field "{path}"': index
+        for index, (path, count) in enumerate(_said(data))
+        if count <= 2
+    }
+    return sorted(sentences, key=lambda sentence: place.get(sentence, len(place)))
+
+
+def _said(data: bytes) -> list[tuple[str, int]]:
+    """Return the path of every key of a JSON text in its order, and how often it has been said by then."""
     try:
-        root = json.loads(data, object_pairs_hook=pairs)
+        root = json.loads(data, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
-        return
-    if repeats:
-        _name_paths(root, "", {id(made): keys for made, keys in repeats}, findings)
+        return []
+    said: list[tuple[str, int]] = []
+    _walk(root, "", said)
+    return said
 
 
-def _name_paths(value: Any, path: str, repeats: dict[int, list[str]], findings: Findings) -> None:
-    if isinstance(value, dict):
-        for key in repeats.get(id(value), ()):
-            findings.duplicate(f"{path}.{key}" if path else key)
-        for key, inner in value.items():
-            _name_paths(inner, f"{path}.{key}" if path else key, repeats, findings)
+def _walk(value: Any, path: str, said: list[tuple[str, int]]) -> None:
+    if isinstance(value, _Pairs):
+        counts: dict[str, int] = {}
+        for key, inner in value:
+            counts[key] = counts.get(key, 0) + 1
+            here = f"{path}.{key}" if path else key
+            said.append((here, counts[key]))
+            _walk(inner, here, said)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            _name_paths(inner, f"{path}[{index}]", repeats, findings)
+            _walk(inner, f"{path}[{index}]", said)
 
 
 def _not_an_object(value: Any) -> str:

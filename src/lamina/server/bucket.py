@@ -87,15 +87,6 @@ class History:
         del self._stale[:count], self._stale_since[:count]
         return stale
 
-    def note_stale(self, event: Event) -> None:
-        """Remember which rows an event makes superfluous once it is dropped itself."""
-        if event.previous is not None:
-            self._stale.append(event.previous.version)
-            self._stale_since.append(event.row.version)
-        if event.row.deleted:
-            self._stale.append(event.row.version)
-            self._stale_since.append(event.row.version)
-
     def _make_room(self) -> None:
         # A quarter at a time: cutting the front off a list moves all the rest.
         count = max(1, len(self.events) // 4)
@@ -110,7 +101,12 @@ class History:
             return
         for event in self.events[:count]:
             self.size -= len(event.row.value)
-            self.note_stale(event)
+            if event.previous is not None:
+                self._stale.append(event.previous.version)
+                self._stale_since.append(event.row.version)
+            if event.row.deleted:
+                self._stale.append(event.row.version)
+                self._stale_since.append(event.row.version)
         self.floor = max(self.floor, self.versions[count - 1])
         del self.events[:count], self.versions[:count]
         self.base += count

@@ -96,19 +96,18 @@ def not_negative(path: str, value: Any) -> list[Cause]:
 
 
 def invalid_error(kind: Kind, name: str, causes: Sequence[Cause]) -> Invalid:
-    """Return the error for an object with these things wrong; what is said twice is said once."""
+    """Return the error for an object with these things wrong; the message says once what causes say twice."""
     return invalid_named(kind.kind, kind.group, name, causes)
 
 
 def invalid_named(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Invalid:
     """Return the error for something that is no served kind, such as the options of a request."""
-    unique = tuple(dict.fromkeys(causes))
-    sentences = [f"{cause.field}: {cause.message}" for cause in unique]
+    sentences = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     message = f"{kind}.{group} {quoted(name)} is invalid" if group else f"{kind} {quoted(name)} is invalid"
     if sentences:
         message += f": {sentences[0]}" if len(sentences) == 1 else f": [{', '.join(sentences)}]"
     details = {"name": name, "group": group, "kind": kind}
-    return Invalid(message, details={key: value for key, value in details.items() if value}, causes=unique)
+    return Invalid(message, details={key: value for key, value in details.items() if value}, causes=causes)
 
 
 def _detailed(said: str, detail: str) -> str:

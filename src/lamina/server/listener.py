@@ -31,6 +31,40 @@ _KEEP_ALIVE = 180
 _TOO_MANY = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
+class _Cork:
+    """
+    A transport that sends once a turn of the loop what was written in it.
+
+    uvicorn writes the head of an answer and its body apart; over TLS that is two
+    records and two system calls.
+    """
+
+    __slots__ = ("_loop", "_pending", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pending: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._pending:
+            self._loop.call_soon(self._flush)
+        self._pending.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            if not self._transport.is_closing():
+                self._transport.write(b"".join(pending) if len(pending) > 1 else pending[0])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Connection(HttpToolsProtocol):
     """One connection."""
 
@@ -39,7 +73,7 @@ class _Connection(HttpToolsProtocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(_Cork(transport, self.loop))  # type: ignore[arg-type]
         tls = transport.get_extra_info("ssl_object")
         certificate = tls.getpeercert(binary_form=True) if tls is not None else None
         if certificate:

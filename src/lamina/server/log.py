@@ -291,16 +291,13 @@ class Log(ABC):
             key = row.key
             bucket = self._bucket(key.bucket)
             mine = held.setdefault(key.bucket, {})
-            event = Event(row, mine.pop(key, None))
-            if row.version > compacted:
-                bucket.history.add(event)
-            else:
-                bucket.history.note_stale(event)
+            bucket.history.add(Event(row, mine.pop(key, None)))
             if not row.deleted:
                 mine[key] = row
         for name, mine in held.items():
             self._current.update(mine)
             self._buckets[name].shelf = Shelf(mine.values())
+        # What an unfinished compaction left behind was history for a moment.
         stale = [
             version for bucket in self._buckets.values() for version in bucket.history.compact(compacted)
         ]

@@ -41,7 +41,9 @@ _RBAC = "rbac.authorization.k8s.io"
 _NAME_RULES: Mapping[tuple[str, str], NameRule] = {
     ("", "Namespace"): names.label,
     ("", "Service"): names.label_1035,
+    ("", "Event"): names.path_segment,
     ("apps", "StatefulSet"): names.label,
+    ("policy", "PodDisruptionBudget"): names.path_segment,
     (_RBAC, "Role"): names.path_segment,
     (_RBAC, "ClusterRole"): names.path_segment,
     (_RBAC, "RoleBinding"): names.path_segment,

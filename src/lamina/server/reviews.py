@@ -7,14 +7,14 @@ token is reviewed by the very authenticator that requests go through.
 
 from __future__ import annotations
 
-import orjson
-
 from lamina.errors import ApiError
 from lamina.objects.types import Made
 from lamina.server.admission import read_body
 from lamina.server.identity import Authenticator
+from lamina.server.negotiate import negotiate
 from lamina.server.options import write_options
 from lamina.server.plane import Plane, Target
+from lamina.server.rendering import encode
 from lamina.server.request import Answer, Identity, Request
 
 
@@ -27,11 +27,13 @@ class Reviews:
     async def create(self, plane: Plane, request: Request, target: Target) -> Answer:
         """Answer 201 with the review and its status."""
         kind = target.kind
+        # There is no object to make a table or metadata of.
+        wanted = negotiate(request.headers.get("accept", ""), ())
         review = read_body(request, target, write_options(request, "CreateOptions"))
         review.setdefault("metadata", {})
         kind.shape.default(review)
         review["status"] = self._status(kind.kind, review, request.user)
-        return Answer(201, orjson.dumps({"kind": kind.kind, "apiVersion": kind.api_version, **review}))
+        return encode({"kind": kind.kind, "apiVersion": kind.api_version, **review}, wanted, 201)
 
     def _status(self, kind: str, review: Made, user: Identity) -> Made:
         match kind:

@@ -107,6 +107,21 @@ def load_yaml(data: bytes | str, duplicate: Callable[[str], None] | None = None)
         loader.dispose()
 
 
+def repeated_keys(data: bytes) -> list[tuple[int, str]]:
+    """Return the keys that stand twice in one map of a document, with the lines of their repetition."""
+    loader = _GoLoader(data)
+    found: list[tuple[int, str]] = []
+    try:
+        node = loader.get_single_node()
+        if node is not None:
+            _report(node, "", lambda path: None, set(), found)
+    except yaml.YAMLError:
+        return []
+    finally:
+        loader.dispose()
+    return found
+
+
 def dump_yaml(value: Any) -> bytes:
     """Return a JSON value as YAML, keys sorted as kubectl prints them."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -114,7 +129,13 @@ def dump_yaml(value: Any) -> bytes:
     return text.encode()
 
 
-def _report(node: yaml.Node, path: str, duplicate: Callable[[str], None], above: set[int]) -> None:
+def _report(
+    node: yaml.Node,
+    path: str,
+    duplicate: Callable[[str], None],
+    above: set[int],
+    lines: list[tuple[int, str]] | None = None,
+) -> None:
     if id(node) in above:
         return
     above = above | {id(node)}
@@ -125,11 +146,13 @@ def _report(node: yaml.Node, path: str, duplicate: Callable[[str], None], above:
             here = f"{path}.{name}" if path else name
             if name in seen and name != "<<":
                 duplicate(here)
+                if lines is not None:
+                    lines.append((key.start_mark.line + 1, name))
             seen.add(name)
-            _report(inner, here, duplicate, above)
+            _report(inner, here, duplicate, above, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, inner in enumerate(node.value):
-            _report(inner, f"{path}[{index}]", duplicate, above)
+            _report(inner, f"{path}[{index}]", duplicate, above, lines)
 
 
 def _as_json(value: Any) -> Any:

@@ -22,6 +22,9 @@ _GATED: Final = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_TOKEN_VOLUME: Final = "kube-api-access-"
+_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_MIRROR: Final = "kubernetes.io/config.mirror"
 _APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 
 
@@ -35,6 +38,45 @@ def admit_pod(pod: Made) -> None:
     if not name or name in _SYSTEM_PRIORITIES:
         spec.setdefault("priority", _SYSTEM_PRIORITIES.get(name or "", 0))
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def mount_account_token(pod: Made, suffix: str) -> None:
+    """
+    Give the containers of a new Pod the token of its account, as admission does unless Pod or account say no.
+
+    `suffix` makes the volume's name its own: five letters at random. Pods that
+    mirror those of a node's files have no token.
+    """
+    spec = pod["spec"]
+    if spec.get("automountServiceAccountToken") is False or _MIRROR in (
+        pod["metadata"].get("annotations") or {}
+    ):
+        return
+    known = [
+        volume["name"] for volume in spec.get("volumes") or () if volume["name"].startswith(_TOKEN_VOLUME)
+    ]
+    name = known[0] if known else f"{_TOKEN_VOLUME}{suffix}"
+    needed = False
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        mounts = container.get("volumeMounts") or []
+        if not any(mount.get("mountPath") == _TOKEN_PATH for mount in mounts):
+            mount = {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
+            container["volumeMounts"] = [*mounts, mount]
+            needed = True
+    if needed and not known:
+        spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": _token_sources()}]
+
+
+def _token_sources() -> Made:
+    where = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": where}]}},
+        ],
+        "defaultMode": 0o644,
+    }
 
 
 def create_pod(pod: Made, stamp: str) -> None:
@@ -178,14 +220,15 @@ def _profile_containers(pod: Made) -> None:
         return
     for container in _containers(spec):
         said = annotations.get(f"{_APP_ARMOR}{container['name']}")
-        profile = _profile(said) if said else None
+        profile = profile_of(said) if said else None
         if profile is None or (container.get("securityContext") or {}).get("appArmorProfile"):
             continue
         if profile != (spec.get("securityContext") or {}).get("appArmorProfile"):
             container.setdefault("securityContext", {})["appArmorProfile"] = profile
 
 
-def _profile(said: str) -> Made | None:
+def profile_of(said: str) -> Made | None:
+    """Return the AppArmor profile that an annotation names; None where it names none."""
     if said == "unconfined":
         return {"type": "Unconfined"}
     if said == "runtime/default":

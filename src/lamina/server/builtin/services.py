@@ -56,15 +56,34 @@ def allocate(
     number below the one it is given. Raises Invalid where the Service asks for
     something that cannot be had.
     """
+    settle(service, old)
+    spec = service["spec"]
+    before: Obj = old["spec"] if old is not None else {}
+    if spec["type"] != "ExternalName":
+        _give_addresses(service, before, used, pool, choose)
+    _give_ports(service, before, used, pool, choose)
+
+
+def settle(service: Made, old: Obj | None) -> None:
+    """
+    Do what comes before giving anything, and needs no look at other Services.
+
+    What was given before and is not mentioned now is taken over, the singular
+    and plural fields are brought into step, and the families are named. Doing
+    it twice is doing it once. Raises Invalid for families that are not served.
+    """
     spec = service["spec"]
     before: Obj = old["spec"] if old is not None else {}
     if old is not None:
         _keep_given(spec, before)
     _match_addresses(spec, before if old is not None else None)
     _name_families(service, before)
-    if spec["type"] != "ExternalName":
-        _give_addresses(service, before, used, pool, choose)
-    _give_ports(service, before, used, pool, choose)
+
+
+def update_service(service: Made, old: Obj) -> None:
+    """Keep what was given, and drop what belonged to a type the Service no longer has."""
+    settle(service, old)
+    drop_outgrown(service, old)
 
 
 def _keep_given(spec: Made, before: Obj) -> None:

@@ -12,6 +12,7 @@ from lamina.server.builtin.catalogue import Resource
 from lamina.server.builtin.columns import cells_of, columns_of
 from lamina.server.builtin.field_labels import field_labels_of
 from lamina.server.builtin.validate import validate_create, validate_update
+from lamina.server.builtin.warn import warnings
 from lamina.server.builtin.writing import Writing
 from lamina.server.custom import definition
 
@@ -43,7 +44,7 @@ class BuiltinShape(Writing):
         return validate_update(self._kind, self._group, new, old, subresource)
 
     def warn(self, new: Obj, old: Obj | None) -> Sequence[str]:
-        return ()
+        return warnings(self._key, new, old)
 
     def cells(self, obj: Obj, now: datetime) -> list[Any]:
         return self._cells(self.store({**obj}) if self.converts else obj, now)

@@ -38,11 +38,14 @@ class Endpoint:
     One endpoint below or beside the object.
 
     `restores` are the parts it puts back and so never owns; `also` are others
-    that it never owns; `update` is done after restoring.
+    that it never owns; of a pod's spec it may own `only` some fields, where
+    there are any. `update` is done after restoring, and `counts` says whether
+    what this endpoint changes raises the generation, as the main one's does.
     """
 
     restores: tuple[Path, ...] = ()
     also: tuple[Path, ...] = ()
+    only: tuple[str, ...] = ()
     update: Update | None = None
     counts: bool = False
 
@@ -95,7 +98,11 @@ def prepare_update(strategy: Strategy, new: Made, old: Obj, subresource: str, st
 def untracked(strategy: Strategy, subresource: str) -> tuple[Path, ...]:
     """Return the paths that a write to this endpoint never owns."""
     endpoint = strategy.endpoint(subresource)
-    return (*(path for path in endpoint.restores if path[0] != "metadata"), *endpoint.also)
+    paths = [path for path in endpoint.restores if path[0] != "metadata"]
+    if endpoint.only:
+        names = (part.name for part in fields("core/v1.PodSpec"))
+        paths += [("spec", name) for name in names if name not in endpoint.only]
+    return (*paths, *endpoint.also)
 
 
 def _at(obj: Obj, path: Path) -> Any:
@@ -252,15 +259,6 @@ def _numbered(*counted: Path, create: Create | None = None, update: Update | Non
     return Strategy(counted=counted, numbered=True, create=create, main=Endpoint(update=update))
 
 
-_BUT_EPHEMERAL: Final = tuple(
-    ("spec", part.name) for part in fields("core/v1.PodSpec") if part.name != "ephemeralContainers"
-)
-_BUT_CONTAINERS: Final = tuple(
-    ("spec", part.name)
-    for part in fields("core/v1.PodSpec")
-    if part.name not in ("containers", "initContainers")
-)
-
 _AUTOSCALER: Final = _with_status("autoscaling/v2.HorizontalPodAutoscalerStatus")
 """That of the stored form, in which both versions are prepared."""
 
@@ -294,12 +292,14 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         ),
         others={
             "ephemeralcontainers": Endpoint(
-                also=(METADATA, STATUS, *_BUT_EPHEMERAL),
+                also=(METADATA, STATUS),
+                only=("ephemeralContainers",),
                 update=lambda new, old, stamp: pods.update_ephemeral_containers(new, old),
                 counts=True,
             ),
             "resize": Endpoint(
-                also=(METADATA, STATUS, *_BUT_CONTAINERS),
+                also=(METADATA, STATUS),
+                only=("containers", "initContainers"),
                 update=lambda new, old, stamp: pods.resize_pod(new, old),
                 counts=True,
             ),
@@ -312,7 +312,9 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     ),
     "core/v1.ResourceQuota": _with_status("core/v1.ResourceQuotaStatus"),
     "core/v1.Service": _with_status(
-        "core/v1.ServiceStatus", update=lambda new, old, stamp: services.drop_outgrown(new, old)
+        "core/v1.ServiceStatus",
+        create=lambda service, stamp: services.settle(service, None),
+        update=lambda new, old, stamp: services.update_service(new, old),
     ),
     "core/v1.ServiceAccount": Strategy(create=_account_written, main=Endpoint(update=_account_written)),
     "apps/v1.Deployment": _workload(

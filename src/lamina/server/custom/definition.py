@@ -18,7 +18,7 @@ from lamina.objects.types import Made, Obj
 from lamina.server.custom.approval import validate_approval
 from lamina.server.custom.columns import validate_columns, validate_selectable, validate_subresources
 from lamina.server.custom.conversion import validate_conversion
-from lamina.server.custom.document import Document, internal, walk
+from lamina.server.custom.document import Document, inner_names, internal, walk
 from lamina.server.custom.formats import format_check
 from lamina.server.custom.inner import inner_form, shown_versions
 from lamina.server.custom.keywords import validate_keywords
@@ -213,13 +213,11 @@ def _schema(document: Document | None, path: str, *, has_status: bool) -> Iterat
 
 def _root(document: Document, path: str, *, has_status: bool) -> Iterator[Cause]:
     if has_status:
-        for name, value in internal(document).items():
-            if value in (None, "", False):
-                continue
-            if name == "Type" and value != "object":
+        for name in inner_names(document):
+            if name == "Type" and document["type"] != "object":
                 yield invalid(
                     f"{path}.type",
-                    value,
+                    document["type"],
                     'only "object" is allowed as the type at the root of the schema '
                     "if the status subresource is enabled",
                 )

@@ -166,6 +166,11 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
+def inner_names(document: Document) -> list[str]:
+    """Return what the server calls the fields that a document uses, in its own order."""
+    return [name for field, (name, _) in _FIELDS.items() if field in document]
+
+
 def internal(document: Document) -> dict[str, Any]:
     """Return a normalised document as the server shows one in a message: every field, by its inner name."""
     return {

@@ -169,4 +169,5 @@ def _metadata_causes(given: Any, path: str) -> Iterator[Cause]:
         path,
         namespaced=bool(decoded.get("namespace")),
         rule=names.path_segment,
+        strict=False,
     )

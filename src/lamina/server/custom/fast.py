@@ -70,9 +70,13 @@ class _Translation:
         self._numbers(document, made, exact)
         self._strings(document, made)
         self._enum(document, made, exact)
-        for same in ("minItems", "maxItems", "minProperties", "maxProperties", "required"):
-            if same in document:
-                made[same] = document[same]
+        for limit in ("minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength"):
+            if limit in document:
+                if document[limit] < 0 and limit.startswith("max"):
+                    raise _Untranslatable
+                made[limit] = max(document[limit], 0)
+        if "required" in document:
+            made["required"] = list(dict.fromkeys(document["required"]))
         items, values = document.get("items"), document.get("additionalProperties")
         if isinstance(items, dict):
             made["items"] = self.node(items, exact=exact)
@@ -114,11 +118,6 @@ class _Translation:
             made[exclusive if document.get(exclusive) else keyword] = limit
 
     def _strings(self, document: Document, made: dict[str, Any]) -> None:
-        for keyword in ("minLength", "maxLength"):
-            if keyword in document:
-                made[keyword] = max(document[keyword], 0)
-                if document[keyword] < 0 and keyword == "maxLength":
-                    raise _Untranslatable
         checks = []
         if (check := format_check(document.get("format", ""))) is not None:
             checks.append(check)

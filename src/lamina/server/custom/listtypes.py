@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from lamina.errors import Cause
+from lamina.objects.printing import json_text
 from lamina.server.custom.document import Document, item_schema, value_schema
 from lamina.server.custom.golang import ordered
 from lamina.server.custom.problems import shown_value
@@ -46,7 +47,7 @@ class Distinct:
                 if name in value and not below.is_met(value[name]):
                     return False
         elif type(value) is list:
-            if len(value) > 1 and self._kind and not self._are_distinct(value):
+            if value and self._kind and not self._are_distinct(value):
                 return False
             return self._items is None or all(map(self._items.is_met, value))
         return True
@@ -84,7 +85,15 @@ class Distinct:
                 yield invalid(f"{path}[{index}]", shown_value(item), detail)
                 return
         identities = [{key: item[key] for key in self._keys if key in item} if item else {} for item in value]
-        yield from _repeated(identities, identities, path)
+        if len(self._keys) == 1:
+            # A single key is compared as the scalar it is.
+            yield from _repeated([next(iter(one.values()), _UNNAMED) for one in identities], identities, path)
+        else:
+            yield from _repeated(identities, identities, path)
+
+
+_UNNAMED: Final = object()
+"""Stands for the key of an element that has none."""
 
 
 def distinct(document: Document | None) -> Distinct | None:
@@ -108,9 +117,5 @@ def _repeated(values: Sequence[Any], shown: Sequence[Any], path: str) -> Iterato
 
 
 def _hashable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return ("object", tuple((key, _hashable(value[key])) for key in sorted(value)))
-    if isinstance(value, list):
-        return ("array", tuple(map(_hashable, value)))
-    value = ordered(value) if isinstance(value, float) else value
-    return (type(value).__name__, value)
+    """Return what two values share if they are the same: scalars with their type, others as they are written."""
+    return json_text(ordered(value)) if isinstance(value, dict | list) else (type(value), value)

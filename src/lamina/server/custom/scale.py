@@ -18,7 +18,7 @@ from lamina.objects.selectors import from_labels, from_object
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin.decode import Undecodable, decode
 from lamina.server.custom.default import fresh
-from lamina.server.custom.golang import is_integer
+from lamina.server.custom.golang import is_integer, plain
 from lamina.server.fields import invalid
 from lamina.server.kind import Findings, Kind
 
@@ -175,7 +175,7 @@ def _loose(value: Any) -> str:
         return "map[" + " ".join(f"{key}:{_loose(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(map(_loose, value)) + "]"
-    return str(value)
+    return value if isinstance(value, str) else plain(value)
 
 
 def _go_type(value: Any) -> str:

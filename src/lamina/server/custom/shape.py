@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from lamina.server.custom.default import defaulter, fresh, null_dropper
 from lamina.server.custom.document import Document, walk
 from lamina.server.custom.embedded import Misfit, decoded_metadata, embedded
 from lamina.server.custom.fast import Check, compiled, fast_check
-from lamina.server.custom.golang import INT64_MAX, plain, same
+from lamina.server.custom.golang import is_integer, plain, same
 from lamina.server.custom.listtypes import distinct
 from lamina.server.custom.prune import closed, root_pruner
 from lamina.server.custom.ratchet import Link
@@ -28,7 +29,7 @@ from lamina.server.fields import invalid
 from lamina.server.kind import Column, Findings
 from lamina.server.tables import PathColumns
 
-_WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]")
+_WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]|[0-9]{19}")
 _BLOCKING: Final = frozenset({
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
     "FieldValueTypeInvalid",
@@ -204,7 +205,7 @@ class CustomShape:
     def validate_create(self, obj: Obj) -> Sequence[Cause]:
         whole = self._whole(obj)
         causes = [*self.form.causes(whole), *self._scale_causes(obj, spec=True)]
-        causes += self.form.embedded_causes(obj)
+        causes += self.form.embedded_causes(whole)
         causes += self.form.list_causes(obj)
         return self._with_unchecked(causes)
 
@@ -212,9 +213,10 @@ class CustomShape:
         if subresource == "status":
             causes = [*self.form.status_causes(new, old), *self._scale_causes(new, spec=False)]
         else:
-            causes = self.form.causes(self._whole(new), self._whole(old))
+            whole = self._whole(new)
+            causes = self.form.causes(whole, self._whole(old))
             causes += self._scale_causes(new, spec=True)
-            causes += self.form.embedded_causes(new)
+            causes += self.form.embedded_causes(whole)
         lists = self.form.list_causes(new)
         if lists and not self.form.list_causes(old):
             causes += lists
@@ -272,8 +274,10 @@ def _content(obj: Obj) -> Made:
 
 def _whole_numbers(value: Any) -> Any:
     """Return a value in which 1.0 is written 1, as it is once it has been stored on a real server."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < INT64_MAX else value
+    if isinstance(value, float) or (type(value) is int and not is_integer(value)):
+        number = float(value)
+        # The digits that tell the float apart, then zeros: that is how it is written.
+        return int(Decimal(repr(number))) if number.is_integer() and abs(number) < 2**64 else number
     if isinstance(value, dict):
         return {name: _whole_numbers(part) for name, part in value.items()}
     if isinstance(value, list):

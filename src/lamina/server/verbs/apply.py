@@ -22,6 +22,7 @@ from lamina.server.rendering import object_answer, shown
 from lamina.server.request import Answer, Request
 from lamina.server.verbs.create import put_new
 from lamina.server.verbs.update import precondition_failed, put
+from lamina.server.yaml import repeated_keys
 
 
 async def apply(plane: Plane, request: Request, target: Target, options: WriteOptions) -> Answer:
@@ -117,6 +118,11 @@ def _copy(obj: Obj) -> Made:
     return dict(copied)
 
 
+def _repeated(body: bytes) -> str:
+    lines = [f'  line {line}: key "{key}" already set in map' for line, key in repeated_keys(body)]
+    return "\n".join(["yaml: unmarshal errors:", *lines])
+
+
 def _read(request: Request, target: Target, options: WriteOptions) -> Made:
     """Return the applied configuration, as it was written: defaults and normalising come after the merge."""
     findings = Findings()
@@ -124,7 +130,9 @@ def _read(request: Request, target: Target, options: WriteOptions) -> Made:
     kind = target.kind
     if findings.sentences:
         if options.validation == "Strict":
-            raise BadRequest(f"error strict decoding YAML: {', '.join(findings.sentences)}")
+            raise BadRequest(
+                f"error strict decoding YAML: error converting YAML to JSON: {_repeated(request.body)}"
+            )
         if options.validation == "Warn":
             for sentence in findings.sentences:
                 request.warn(sentence)

@@ -85,7 +85,7 @@ def runtime_class(obj: Obj) -> list[Cause]:
 
 
 def runtime_class_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
-    return immutable("handler", text(new, "handler"), text(old, "handler"))
+    return runtime_class(new) + immutable("handler", text(new, "handler"), text(old, "handler"))
 
 
 def api_service(obj: Obj) -> list[Cause]:

@@ -54,7 +54,7 @@ def config_map(obj: Obj) -> list[Cause]:
         said += (invalid(f"data[{key}]", key, told) for key in data if key in binary)
         said += _keys(binary, "binaryData")
     if _size(data.values()) + _decoded_size(binary.values()) > DATA_LIMIT:
-        said.append(too_long("", DATA_LIMIT))
+        said.append(too_long("[]", DATA_LIMIT))
     return said
 
 
@@ -95,6 +95,7 @@ def _docker(data: Obj, key: str) -> list[Cause]:
     if key not in data:
         return [required(f"data[{key}]")]
     wrong = ""
+    content = b""
     try:
         content = b64decode(data[key])
         if not content:
@@ -106,8 +107,17 @@ def _docker(data: Obj, key: str) -> list[Cause]:
                     f"json: cannot unmarshal {_kind(found)} into Go value of type map[string]interface {{}}"
                 )
     except (ValueError, binascii.Error):
-        wrong = "invalid character in JSON"
+        wrong = _misread(content.decode(errors="replace").lstrip(" \t\r\n"))
     return [invalid(f"data[{key}]", "<secret contents redacted>", wrong)] if wrong else []
+
+
+def _misread(content: str) -> str:
+    """Return what Go says of a text that is no JSON, as far as its first character tells."""
+    if not content:
+        return "unexpected end of JSON input"
+    if content[0] in '{["-0123456789tfn':
+        return "unexpected end of JSON input"
+    return f"invalid character '{content[0]}' looking for beginning of value"
 
 
 def _kind(value: Any) -> str:
@@ -152,4 +162,4 @@ def namespace_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
                 said += (c._replace(field=here) for c in check_finalizers([one], here, strict=True))
             return said
         case _:
-            return []
+            return namespace(new)

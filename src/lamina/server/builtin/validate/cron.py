@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
+
+from lamina.objects.printing import quoted
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -14,12 +17,17 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
 _SHORTHANDS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-_DURATION = re.compile(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+")
+_UNITS = frozenset({"ns", "us", "µs", "μs", "ms", "s", "m", "h"})
+_PIECE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 
 
 def complaint(schedule: str) -> str | None:
     """Return what is wrong with a schedule, if anything is."""
-    schedule = re.sub(r"^(CRON_)?TZ=\S* ?", "", schedule).strip()
+    if zoned := re.match(r"(?:CRON_)?TZ=([^ ]*) (.*)", schedule, re.DOTALL):
+        zone, schedule = zoned.groups()
+        if zone not in zoneinfo.available_timezones():
+            return f"provided bad location {zone}: unknown time zone {zone}"
+        schedule = schedule.strip()
     if schedule.startswith("@"):
         return _shorthand(schedule)
     fields = schedule.split()
@@ -38,11 +46,28 @@ def _shorthand(schedule: str) -> str | None:
     if schedule in _SHORTHANDS:
         return None
     if schedule.startswith("@every "):
-        duration = schedule.removeprefix("@every ")
-        if _DURATION.fullmatch(duration) or duration == "0":
-            return None
-        return f'failed to parse duration {schedule}: time: invalid duration "{duration}"'
+        wrong = _duration_complaint(schedule.removeprefix("@every "))
+        return f"failed to parse duration {schedule}: time: {wrong}" if wrong else None
     return f"unrecognized descriptor: {schedule}"
+
+
+def _duration_complaint(duration: str) -> str | None:
+    """Return what Go has against a duration."""
+    rest = duration[1:] if duration[:1] in {"+", "-"} else duration
+    if rest == "0":
+        return None
+    while rest:
+        piece = _PIECE.match(rest)
+        if piece is None:
+            break
+        if not piece.group(2):
+            return f"missing unit in duration {quoted(duration)}"
+        if piece.group(2) not in _UNITS:
+            return f"unknown unit {quoted(piece.group(2))} in duration {quoted(duration)}"
+        rest = rest[piece.end() :]
+        if not rest:
+            return None
+    return f"invalid duration {quoted(duration)}"
 
 
 def _check(part: str, low: int, high: int, words: dict[str, int]) -> None:

@@ -38,8 +38,8 @@ def job_status(new: Obj, old: Obj) -> list[Cause]:
     said += _times(status, before, complete=complete, finished=complete or failed, spec=spec)
     if complete or failed:
         said += _finished(status)
-    if count(status, "ready") > count(status, "active"):
-        said.append(invalid("status.ready", status["ready"], "cannot set more ready pods than active"))
+    if status.get("ready") is not None and count(status, "ready") > count(status, "active"):
+        said.append(invalid("status.ready", count(status, "ready"), "cannot set more ready pods than active"))
     said += _indexes(status, spec)
     said += (
         omitted(where, f"cannot disable the terminal {kind}=True condition")

@@ -14,6 +14,7 @@ from lamina.server.builtin.validate.labels import compiled, label_selector
 from lamina.server.builtin.validate.parts import (
     count,
     domain_path,
+    in_order,
     items,
     omitted,
     part,
@@ -77,7 +78,7 @@ def _generated_selector(obj: Obj) -> list[Cause]:
         if key not in labels:
             said.append(required(where, f"must be '{value}'"))
         elif labels[key] != value:
-            said.append(invalid(where, dict(labels), f"must be '{value}'"))
+            said.append(invalid(where, in_order(labels), f"must be '{value}'"))
     ready = compiled(selector)
     if ready is not None and not ready.matches(expected):
         said.append(invalid("spec.selector", dict(selector), "`selector` not auto-generated"))
@@ -94,7 +95,7 @@ def _with_selector(spec: Obj, path: str) -> list[Cause]:
     labels = part(part(spec, "template"), "metadata").get("labels")
     if ready is not None and not ready.matches(labels):
         rule = "`selector` does not match template `labels`"
-        said.append(invalid(f"{path}.template.metadata.labels", labels, rule))
+        said.append(invalid(f"{path}.template.metadata.labels", in_order(labels), rule))
     return said
 
 
@@ -221,7 +222,7 @@ def _exit_codes(codes: Obj, known: set[str], path: str) -> list[Cause]:
         rule = "must be one of the container or initContainer names in the pod template"
         said.append(invalid(f"{path}.containerName", container, rule))
     if not values:
-        said.append(invalid(f"{path}.values", None, "at least one value is required"))
+        said.append(invalid(f"{path}.values", list(values), "at least one value is required"))
     elif len(values) > 255:
         said.append(too_many(f"{path}.values", len(values), 255))
     for index, value in enumerate(values):
@@ -253,7 +254,7 @@ def _success_shown(policy: Obj) -> dict[str, Any]:
         {"SucceededIndexes": one.get("succeededIndexes"), "SucceededCount": one.get("succeededCount")}
         for one in items(policy, "rules")
     ]
-    return {"Rules": rules or None}
+    return {"Rules": rules}
 
 
 def _success_policy(policy: Obj, spec: Obj, path: str) -> list[Cause]:
@@ -294,7 +295,7 @@ def job_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     if subresource == "status":
         return job_status(new, old)
     spec, before = part(new, "spec"), part(old, "spec")
-    said = _with_selector(spec, "spec")
+    said = job(new)
     completions, was = spec.get("completions"), before.get("completions")
     if spec.get("completionMode") != "Indexed":
         said += immutable("spec.completions", completions, was)

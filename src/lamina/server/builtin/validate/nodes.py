@@ -37,7 +37,7 @@ def _resources(status: Obj) -> list[Cause]:
 
 def update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     spec, before, status = part(new, "spec"), part(old, "spec"), part(new, "status")
-    said = _resources(status)
+    said = _resources(status) if subresource == "status" else create(new)
     seen: list[Obj] = []
     for index, one in enumerate(items(status, "addresses")):
         if one in seen:

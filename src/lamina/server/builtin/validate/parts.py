@@ -179,6 +179,11 @@ def signer(path: str, name: str) -> list[Cause]:
     return causes
 
 
+def in_order(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a map the way the server prints one, in the order of its keys; None where there is none."""
+    return None if found is None else dict(sorted(found.items()))
+
+
 def omitted(path: str, detail: str) -> Cause:
     """Complain about a value that is too long to be shown."""
     return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)

@@ -46,8 +46,8 @@ def pod_security(spec: Obj, path: str) -> list[Cause]:
     said += _profiles(context, path)
     policies = ("Merge", "Strict")
     said += supported(f"{path}.supplementalGroupsPolicy", context.get("supplementalGroupsPolicy"), policies)
-    policies = ("MountOption", "Recursive")
-    return said + supported(f"{path}.seLinuxChangePolicy", context.get("seLinuxChangePolicy"), policies)
+    change = context.get("seLinuxChangePolicy")
+    return said + supported(f"{path}.seLinuxChangePolicy", change, ("Recursive",))
 
 
 def _profiles(context: Obj, path: str) -> list[Cause]:
@@ -86,17 +86,31 @@ def _shown(context: Obj) -> dict[str, Any]:
     return {
         "Capabilities": shown,
         "Privileged": context.get("privileged"),
-        "SELinuxOptions": context.get("seLinuxOptions"),
-        "WindowsOptions": context.get("windowsOptions"),
+        "SELinuxOptions": _fields(context.get("seLinuxOptions"), "User", "Role", "Type", "Level"),
+        "WindowsOptions": _fields(
+            context.get("windowsOptions"),
+            "GMSACredentialSpecName",
+            "GMSACredentialSpec",
+            "RunAsUserName",
+            "HostProcess",
+        ),
         "RunAsUser": context.get("runAsUser"),
         "RunAsGroup": context.get("runAsGroup"),
         "RunAsNonRoot": context.get("runAsNonRoot"),
         "ReadOnlyRootFilesystem": context.get("readOnlyRootFilesystem"),
         "AllowPrivilegeEscalation": context.get("allowPrivilegeEscalation"),
         "ProcMount": context.get("procMount"),
-        "SeccompProfile": context.get("seccompProfile"),
-        "AppArmorProfile": context.get("appArmorProfile"),
+        "SeccompProfile": _fields(context.get("seccompProfile"), "Type", "LocalhostProfile"),
+        "AppArmorProfile": _fields(context.get("appArmorProfile"), "Type", "LocalhostProfile"),
     }
+
+
+def _fields(found: Obj | None, *names_of_them: str) -> dict[str, Any] | None:
+    """Return a structure with the server's own names for its fields, absent ones included."""
+    if found is None:
+        return None
+    known = {key.lower(): value for key, value in found.items()}
+    return {name: known.get(name.lower()) for name in names_of_them}
 
 
 def _sysctls(spec: Obj, found: Any, path: str) -> list[Cause]:

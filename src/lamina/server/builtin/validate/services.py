@@ -55,8 +55,14 @@ def update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     return said + _service(new, old)
 
 
+def _cluster_ips(spec: Obj) -> list[str]:
+    """Return all addresses a Service asks for; the one in `clusterIP` counts before it is copied over."""
+    own = text(spec, "clusterIP")
+    return list(items(spec, "clusterIPs")) or ([own] if own else [])
+
+
 def _is_headless(spec: Obj) -> bool:
-    return list(items(spec, "clusterIPs")) == ["None"]
+    return _cluster_ips(spec) == ["None"]
 
 
 def _service(service: Obj, old: Obj | None) -> list[Cause]:
@@ -162,11 +168,9 @@ def _affinity(spec: Obj) -> list[Cause]:
 
 def _cluster_addresses(spec: Obj, before: Obj) -> list[Cause]:
     said: list[Cause] = []
-    own, found, path = text(spec, "clusterIP"), list(items(spec, "clusterIPs")), "spec.clusterIPs"
+    own, found, path = text(spec, "clusterIP"), _cluster_ips(spec), "spec.clusterIPs"
     if own:
-        if not found:
-            said.append(required(path))
-        elif found[0] != own:
+        if found[0] != own:
             said.append(invalid(path, found, "first value must match `clusterIP`"))
     elif found:
         said.append(invalid(path, found, "must be empty when `clusterIP` is not specified"))

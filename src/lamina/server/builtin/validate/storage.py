@@ -9,7 +9,7 @@ from lamina.errors import Cause
 from lamina.objects import names
 from lamina.objects.types import Obj
 from lamina.server.builtin.validate.differences import difference
-from lamina.server.builtin.validate.parts import count, items, part, ruled, supported, text
+from lamina.server.builtin.validate.parts import count, in_order, items, part, ruled, supported, text
 from lamina.server.builtin.validate.resources import amount, basic_amount
 from lamina.server.builtin.validate.scheduling import node_selector
 from lamina.server.builtin.validate.storage_claims import VOLUME_MODES, access_modes
@@ -67,7 +67,7 @@ def _volume_spec(spec: Obj, path: str, name: str = "", *, inline: bool = False) 
 def _capacity(capacity: Obj, path: str) -> list[Cause]:
     said = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        said.append(not_supported(path, dict(capacity) or None, ("storage",)))
+        said.append(not_supported(path, in_order(capacity or None), ("storage",)))
     for name, value in capacity.items():
         here = f"{path}[{name}]"
         said += basic_amount(here, value)
@@ -199,7 +199,8 @@ def _parameters(parameters: Obj) -> list[Cause]:
 
 def _topologies(terms: Any) -> list[Cause]:
     said: list[Cause] = []
-    seen: list[dict[str, frozenset[str]]] = []
+    # A term that selects nothing counts as said before, even the first of them.
+    seen: list[dict[str, frozenset[str]]] = [{}]
     for index, term in enumerate(terms):
         here = f"allowedTopologies[{index}].matchLabelExpressions"
         found: dict[str, frozenset[str]] = {}
@@ -223,7 +224,7 @@ def _topologies(terms: Any) -> list[Cause]:
 
 
 def class_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
-    said: list[Cause] = []
+    said = class_create(new)
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if (new.get(field) or None) != (old.get(field) or None):
             said.append(forbidden(field, f"updates to {field} are forbidden."))

@@ -191,7 +191,7 @@ def _azure_disk(source: Obj, path: str) -> list[Cause]:
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         said.append(not_supported(f"{path}.diskURI", uri, [managed]))
     if kind is not None and kind != "Managed" and not uri.startswith("https://"):
-        blob = "https://{account-name}.blob.windows.net/{container-name}/{disk-name}.vhd"
+        blob = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
         said.append(not_supported(f"{path}.diskURI", uri, [blob]))
     return said
 

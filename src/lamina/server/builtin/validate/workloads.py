@@ -12,6 +12,7 @@ from lamina.server.builtin.validate.labels import compiled, is_empty, label_sele
 from lamina.server.builtin.validate.parts import (
     at_most_all,
     count,
+    in_order,
     int_or_percent,
     int_or_percentage,
     items,
@@ -46,7 +47,9 @@ def _template(found: Obj, selector: LabelSelector, path: str, kind: str) -> list
 
 def _matches(found: Obj, selector: LabelSelector, path: str) -> list[Cause]:
     labels = part(found, "metadata").get("labels")
-    return [] if selector.matches(labels) else [invalid(f"{path}.metadata.labels", labels, _MISMATCH)]
+    if selector.matches(labels):
+        return []
+    return [invalid(f"{path}.metadata.labels", in_order(labels), _MISMATCH)]
 
 
 def _runs_for_ever(found: Obj, path: str, kind: str) -> list[Cause]:
@@ -352,10 +355,12 @@ def _status(new: Obj, old: Obj, *below: str, of: str = "readyReplicas", counts: 
     for field in below:
         if count(status, field) > count(status, "replicas"):
             rule = "cannot be greater than status.replicas"
-            said.append(invalid(f"status.{field}", status[field], rule))
+            said.append(invalid(f"status.{field}", count(status, field), rule))
     if count(status, "availableReplicas") > count(status, "readyReplicas"):
         said.append(
-            invalid("status.availableReplicas", status["availableReplicas"], f"cannot be greater than {of}")
+            invalid(
+                "status.availableReplicas", count(status, "availableReplicas"), f"cannot be greater than {of}"
+            )
         )
     return said + _collisions(status, part(old, "status")) if counts else said
 

@@ -34,9 +34,9 @@ def created(case: Case, real: dict[str, Any]) -> dict[str, Any]:
         if name in real["metadata"]:
             obj["metadata"][name] = real["metadata"][name]
     writing.default(obj)
+    writing.prepare_create(obj)
     if case.path.endswith("/services"):
         _allocate(obj, None, real)
-    writing.prepare_create(obj)
     return _finished(writing, obj, real)
 
 
@@ -50,9 +50,9 @@ def updated(case: Case, endpoint: str, body: dict[str, Any], before: Any, real: 
         if name in old["metadata"]:
             obj["metadata"][name] = old["metadata"][name]
     writing.default(obj)
-    if case.path.endswith("/services") and not endpoint:
-        _allocate(obj, old, real)
     writing.prepare_update(obj, old, endpoint)
+    if case.path.endswith("/services"):
+        _allocate(obj, old, real)
     assert old == kept, "the old object was changed"
     return _finished(writing, obj, real)
 

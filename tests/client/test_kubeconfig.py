@@ -1,0 +1,206 @@
+"""Reading and writing kubeconfigs."""
+
+import stat
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis.strategies import binary, builds, text
+
+from lamina.client.kubeconfig import Access, in_cluster, read_kubeconfig, write_kubeconfig
+from lamina.errors import SettingsError
+
+WORDS = text("abcdefghijklmnopqrstuvwxyz-._0123456789", min_size=1, max_size=20)
+
+
+def config(
+    folder: Path,
+    *,
+    name: str = "config",
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    context: dict[str, Any] | None = None,
+    **top: Any,
+) -> Path:
+    """Write a kubeconfig that works, but for what a test changes."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"} if cluster is None else cluster}],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"} if context is None else context}],
+        "current-context": "x",
+        **top,
+    }
+    file = folder / name
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+@given(
+    builds(
+        Access,
+        server=WORDS.map(lambda host: f"https://{host}:6443"),
+        authority=binary(max_size=40),
+        certificate=binary(max_size=40),
+        key=binary(max_size=40),
+        token=WORDS,
+        namespace=WORDS,
+    )
+)
+@settings(max_examples=50)
+def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, access: Access):
+    file = tmp_path_factory.mktemp("k") / "deep" / "kubeconfig"
+
+    write_kubeconfig(file, access)
+
+    assert read_kubeconfig(file) == access
+
+
+def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path):
+    file = tmp_path / "kubeconfig"
+    file.write_text("old")
+    file.chmod(0o644)
+
+    write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="secret"))
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path):
+    file = tmp_path / "kubeconfig"
+    file.write_text("old")
+
+    with pytest.raises(Exception, match="cannot represent"):
+        write_kubeconfig(file, Access(server=object()))  # type: ignore[arg-type] # what cannot be written down
+
+    assert file.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_files_that_are_named_are_read_beside_the_kubeconfig(tmp_path: Path):
+    (tmp_path / "ca.crt").write_bytes(b"CA")
+    (tmp_path / "client.crt").write_bytes(b"CRT")
+    (tmp_path / "client.key").write_bytes(b"KEY")
+    file = config(
+        tmp_path,
+        cluster={"server": "https://a", "certificate-authority": "ca.crt"},
+        user={"client-certificate": "client.crt", "client-key": "client.key", "tokenFile": "token"},
+    )
+
+    access = read_kubeconfig(file)
+
+    assert (access.authority, access.certificate, access.key) == (b"CA", b"CRT", b"KEY")
+    assert access.token_file == tmp_path / "token"
+
+
+def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path):
+    data = b64encode(b"CA").decode()
+    file = config(
+        tmp_path,
+        cluster={"server": "https://a", "certificate-authority": "nowhere", "certificate-authority-data": data},
+        user={"token": "t", "tokenFile": "nowhere"},
+    )
+
+    access = read_kubeconfig(file)
+
+    assert (access.authority, access.token, access.token_file) == (b"CA", "t", None)
+
+
+def test_a_context_may_be_named(tmp_path: Path):
+    file = config(
+        tmp_path,
+        contexts=[
+            {"name": "x", "context": {"cluster": "c", "user": "u"}},
+            {"name": "y", "context": {"cluster": "c", "namespace": "web"}},
+        ],
+    )
+
+    assert read_kubeconfig(file).namespace == "default"
+    assert read_kubeconfig(file, "y").namespace == "web"
+
+
+def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path):
+    first = config(tmp_path, name="first", users=[], **{"current-context": ""})
+    second = config(tmp_path, name="second", cluster={"server": "https://second"}, user={"token": "second"})
+
+    access = read_kubeconfig([tmp_path / "missing", first, second])
+
+    assert (access.server, access.token) == ("https://127.0.0.1:6443", "second")
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ({"current-context": ""}, "config: current-context: none is chosen, and none was named"),
+        ({"current-context": 5}, "config: current-context: expected text, got int"),
+        ({"current-context": "z"}, 'config: contexts: there is none called "z"'),
+        ({"context": {"user": "u"}}, "config: contexts[0].context.cluster: this field is missing"),
+        ({"context": {"cluster": "d"}}, 'config: clusters: there is none called "d"'),
+        ({"contexts": [{"name": "x"}]}, "config: contexts[0].context: expected fields, got NoneType"),
+        ({"cluster": {}}, "config: clusters[0].cluster.server: this field is missing"),
+        ({"cluster": {"server": 5}}, "config: clusters[0].cluster.server: expected text, got int"),
+        (
+            {"cluster": {"server": "a", "certificate-authority-data": "?"}},
+            "config: clusters[0].cluster.certificate-authority-data: this is no base64",
+        ),
+        (
+            {"cluster": {"server": "a", "insecure-skip-tls-verify": "yes"}},
+            "config: clusters[0].cluster.insecure-skip-tls-verify: expected true or false, got 'yes'",
+        ),
+        (
+            {"cluster": {"server": "a", "certificate-authority": "none.crt"}},
+            "config: clusters[0].cluster.certificate-authority:",
+        ),
+        ({"user": {"exec": {"command": "x"}}}, "config: users[0].user.exec: credentials that a program must be run"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_field(tmp_path: Path, broken: dict[str, Any], complaint: str):
+    file = config(tmp_path, **broken)
+
+    with pytest.raises(SettingsError) as refused:
+        read_kubeconfig(file)
+
+    assert complaint in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("[1, 2]", "this is no kubeconfig: expected fields, got list"), ("a: [", "this kubeconfig is no YAML")],
+)
+def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str, complaint: str):
+    (tmp_path / "config").write_text(content)
+
+    with pytest.raises(SettingsError, match=complaint):
+        read_kubeconfig(tmp_path / "config")
+
+
+def test_where_there_is_no_kubeconfig_that_is_said(tmp_path: Path):
+    with pytest.raises(SettingsError, match="there is no kubeconfig") as refused:
+        read_kubeconfig([tmp_path / "a", tmp_path / "b"])
+
+    assert refused.value.hint
+
+
+def test_a_pod_finds_its_own_cluster(tmp_path: Path):
+    for name, content in {"token": "t", "ca.crt": "CA", "namespace": "web\n"}.items():
+        (tmp_path / name).write_text(content)
+
+    access = in_cluster("10.0.0.1", "443", tmp_path)
+
+    assert access == Access(
+        server="https://10.0.0.1:443", authority=b"CA", token_file=tmp_path / "token", namespace="web"
+    )
+    assert in_cluster("fd00::1", "443", tmp_path).server == "https://[fd00::1]:443"
+
+
+def test_what_is_no_pod_is_told_so(tmp_path: Path):
+    with pytest.raises(SettingsError, match="this is no pod"):
+        in_cluster("", "", tmp_path)
+    with pytest.raises(SettingsError, match=r"token: a pod's service account has this file"):
+        in_cluster("10.0.0.1", "443", tmp_path)

@@ -1,0 +1,82 @@
+"""The clock that tests wind."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from lamina.clock import ManualClock, WallClock
+
+MINUTE = timedelta(minutes=1)
+
+
+async def test_time_stands_still_until_it_is_wound():
+    clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+    sleeper = asyncio.ensure_future(clock.sleep(MINUTE))
+    await asyncio.sleep(0)
+    assert not sleeper.done()
+
+    clock.wind(MINUTE)
+    await sleeper
+
+    assert clock.now() == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+
+
+async def test_whatever_falls_due_rings_at_its_own_moment_and_in_order():
+    clock = ManualClock()
+    start, heard = clock.now(), []
+    for minutes in (3, 1, 2):
+        clock.call_at(start + minutes * MINUTE, lambda: heard.append(clock.now() - start))
+
+    clock.wind(10 * MINUTE)
+
+    assert heard == [MINUTE, 2 * MINUTE, 3 * MINUTE]
+
+
+async def test_what_is_called_off_does_not_ring():
+    clock, heard = ManualClock(), []
+    cancel = clock.call_at(clock.now() + MINUTE, lambda: heard.append("rung"))
+
+    cancel()
+    clock.wind(10 * MINUTE)
+
+    assert heard == []
+    assert clock.next_alarm is None
+
+
+async def test_an_alarm_that_sets_another_is_followed():
+    clock, heard = ManualClock(), []
+
+    def again() -> None:
+        heard.append(clock.now())
+        if len(heard) < 3:
+            clock.call_at(clock.now() + MINUTE, again)
+
+    clock.call_at(clock.now() + MINUTE, again)
+    clock.wind(10 * MINUTE)
+
+    assert len(heard) == 3
+
+
+async def test_a_moment_that_has_passed_rings_soon_and_never_inside_the_call():
+    clock, heard = ManualClock(), []
+
+    clock.call_at(clock.now() - MINUTE, lambda: heard.append("rung"))
+    assert heard == []
+    await asyncio.sleep(0)
+
+    assert heard == ["rung"]
+
+
+async def test_wall_time_can_be_moved():
+    ahead = WallClock(timedelta(hours=5)).now() - WallClock().now()
+
+    assert timedelta(hours=4, minutes=59) < ahead < timedelta(hours=5, minutes=1)
+
+
+async def test_wall_time_rings():
+    clock, rung = WallClock(), asyncio.Event()
+
+    clock.call_at(clock.now(), rung.set)
+
+    async with asyncio.timeout(5):
+        await rung.wait()
+        await clock.sleep_until(clock.now())

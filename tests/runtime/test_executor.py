@@ -1,0 +1,168 @@
+"""Carrying out plans, against a writer that notes what it is asked."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from lamina.client.client import What
+from lamina.core.plan import Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
+from lamina.errors import ApiError, Conflict, Forbidden, NotFound
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.executor import Executor, Written
+from lamina.runtime.together import side_by_side
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
+
+
+def thing(name: str, version: str = "7", **more: Any) -> Made:
+    metadata = {"name": name, "namespace": "web", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **more}
+
+
+def at(name: str) -> Ref:
+    return Ref("v1", "ConfigMap", "web", name)
+
+
+class Notes:
+    """A writer that notes every request, and refuses those it was told to."""
+
+    def __init__(self, **refusals: ApiError) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.under_way = self.most_under_way = 0
+        self.answer: Made | None = None
+        self._refusals = refusals
+
+    async def _note(self, name: str, *what: Any) -> Made:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        self.asked.append(what)
+        if name in self._refusals:
+            raise self._refusals[name]
+        return self.answer or thing(name, "8")
+
+    async def create(self, obj: Obj, *, manager: str | None = None) -> Made:
+        return await self._note(meta.name(obj), "create", meta.name(obj), manager)
+
+    async def update(self, obj: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
+        return await self._note(meta.name(obj), "update", meta.name(obj), subresource, manager)
+
+    async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
+        return await self._note(ref.name, "patch", ref.name, patch, subresource, manager)
+
+    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", propagation: str = "") -> Made:
+        return await self._note(ref.name, "delete", ref.name, uid, version, str(propagation))
+
+    async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made:
+        return await self._note("all", "delete all", what, namespace)
+
+
+def plan(*stages: Stage) -> Plan:
+    return Plan(stages=stages)
+
+
+async def test_an_action_is_sent_with_the_uid_and_the_version_it_was_decided_on():
+    notes = Notes()
+    patch = Patch(ref=at("a"), uid="uid-a", version="7", patch={"metadata": {"labels": {}}, "data": {}})
+    deed = Delete(ref=at("b"), uid="uid-b", version="7")
+
+    await Executor(notes, manager="me").run(plan(Stage("one", (patch,)), Stage("two", (deed,))))
+
+    body = {"metadata": {"labels": {}, "uid": "uid-a", "resourceVersion": "7"}, "data": {}}
+    assert notes.asked == [("patch", "a", body, "", "me"), ("delete", "b", "uid-b", "7", "Background")]
+
+
+async def test_what_the_server_took_is_told():
+    notes = Notes()
+    create, replace = Create(obj=thing("a")), Replace(obj=thing("b"), subresource="finalize")
+
+    outcome = await Executor(notes, manager="me").run(plan(Stage("one", (create, replace))))
+
+    assert outcome.written == (Written(at("a"), "uid-a", 8), Written(at("b"), "uid-b", 8))
+    assert outcome.refused == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ({"kind": "Status", "status": "Success"}, None),
+        (thing("a", "9"), 9),
+    ],
+    ids=["gone", "held"],
+)
+async def test_a_deletion_leaves_an_end_or_a_new_version_to_be_seen(answer: Made, version: int | None):
+    notes = Notes()
+    notes.answer = answer
+
+    outcome = await Executor(notes, manager="me").run(
+        plan(Stage("one", (Delete(ref=at("a"), uid="uid-a"),)))
+    )
+
+    assert outcome.written == (Written(at("a"), "uid-a", version),)
+
+
+async def test_everything_a_deletion_of_all_took_along_is_to_be_seen():
+    notes = Notes()
+    notes.answer = {"kind": "ConfigMapList", "items": [thing("a"), thing("b")]}
+
+    outcome = await Executor(notes, manager="me").run(
+        plan(Stage("one", (DeleteAll(kind=CONFIG_MAP, namespace="web"),)))
+    )
+
+    assert outcome.written == (Written(at("a"), "uid-a", None), Written(at("b"), "uid-b", None))
+
+
+async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own():
+    notes = Notes(a=Conflict("moved on"))
+    first = Stage("one", (Create(obj=thing("a")), Create(obj=thing("b"))))
+    second = Stage("two", (Create(obj=thing("c")),))
+
+    outcome = await Executor(notes, manager="me").run(plan(first, second))
+
+    assert [asked[1] for asked in notes.asked] == ["a", "b"]
+    assert [written.ref.name for written in outcome.written] == ["b"]
+    assert [(one.action.ref.name, type(one.error)) for one in outcome.refused] == [("a", Conflict)]
+
+
+async def test_a_report_is_written_even_after_a_failure():
+    notes = Notes(a=NotFound("gone"))
+    first = Stage("one", (Create(obj=thing("a")),))
+    report = Stage("report", (Create(obj=thing("r")),), even_after_failure=True)
+
+    await Executor(notes, manager="me").run(plan(first, report))
+
+    assert [asked[1] for asked in notes.asked] == ["a", "r"]
+
+
+async def test_an_event_that_cannot_be_told_holds_nothing_up():
+    notes = Notes(e=Forbidden("not here"))
+    tell, then = Stage("say so", (Emit(event=thing("e")),)), Stage("do it", (Create(obj=thing("a")),))
+
+    outcome = await Executor(notes, manager="me").run(plan(tell, then))
+
+    assert outcome.refused == ()
+    assert [asked[1] for asked in notes.asked] == ["e", "a"]
+
+
+async def test_only_so_many_writes_are_under_way_at_once():
+    notes = Notes()
+    stage = Stage("many", tuple(Create(obj=thing(f"m{number}")) for number in range(20)))
+
+    outcome = await Executor(notes, manager="me", at_once=3).run(plan(stage))
+
+    assert notes.most_under_way == 3
+    assert [written.ref.name for written in outcome.written] == [f"m{number}" for number in range(20)]
+
+
+async def test_a_mistake_of_ours_is_no_result():
+    async def fail(job: int) -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup):
+        await side_by_side([1, 2], fail, at_once=2)
+    with pytest.raises(ZeroDivisionError):
+        await side_by_side([1], fail, at_once=2)

@@ -1,0 +1,250 @@
+"""The one loop, with controllers made for the occasion, on a whole server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lamina.app import App
+from lamina.client.client import Client
+from lamina.clock import ManualClock
+from lamina.core.controller import Controller, Watch, itself, only
+from lamina.core.plan import AT_ONCE, NOTHING, Create, Plan, change, one_stage
+from lamina.core.questions import Absent, Answers, Found, Question, Read
+from lamina.core.world import Change, World, whole
+from lamina.errors import LaminaError
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj, Ref
+from tests.runtime.cluster import (
+    at,
+    config_map,
+    definition,
+    embedded,
+    running,
+    until,
+    until_gone,
+    until_there,
+)
+
+Planner = Callable[[Obj, Answers, datetime], Plan]
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    async with embedded() as app:
+        yield app
+
+
+@pytest.fixture
+def client(app: App) -> Client:
+    return app.client()
+
+
+@dataclass
+class Toy:
+    """A controller of ConfigMaps labelled `toy`, and what it was asked."""
+
+    plan: Planner
+    asks: Callable[[Obj], tuple[Question, ...]] = lambda obj: ()
+    complaint: Callable[[Obj, LaminaError], Plan] = lambda obj, error: NOTHING
+    passes: list[str] = field(default_factory=list)
+
+    def controller(self) -> Controller[Obj]:
+        def gather(world: World, ref: Ref) -> Obj | None:
+            obj = world.get(ref)
+            if obj is not None:
+                self.passes.append(meta.resource_version(obj))
+            return obj
+
+        def questions(view: Obj, answers: Answers) -> tuple[Question, ...]:
+            return tuple(question for question in self.asks(view) if question not in answers)
+
+        def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
+            obj = world.get(ref)
+            return self.complaint(obj, error) if obj is not None else NOTHING
+
+        def labelled(world: World, change: Change) -> Iterable[Ref]:
+            return itself(world, change) if "toy" in meta.labels(change.obj) else ()
+
+        return Controller(
+            name="toy",
+            watches=(Watch(selects=only("", "ConfigMap"), concerns=labelled, keep=whole),),
+            gather=gather,
+            questions=questions,
+            plan=self.plan,
+            complain=complain,
+            manager="toy",
+        )
+
+
+def toy(name: str, data: dict[str, str] | None = None) -> Made:
+    return {**config_map(name, labels={"toy": "yes"}), "data": data or {}}
+
+
+def counted(obj: Obj) -> int:
+    return int((obj.get("data") or {}).get("count", "0"))
+
+
+def count_to(limit: int) -> Planner:
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        if counted(obj) == limit:
+            return NOTHING
+        step = change(obj, {"data": {"count": str(counted(obj) + 1)}})
+        return one_stage("count", [step], because="there is more to count", again=AT_ONCE)
+
+    return plan
+
+
+async def test_a_worker_sees_what_it_wrote_before_it_plans_again(client: Client):
+    """Each pass plans from the version the last one made: nothing is refused, and nothing is done twice."""
+    counting = Toy(count_to(10))
+    async with running(client, [counting.controller()]):
+        await client.create(toy("a"))
+        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 10)
+
+    assert len(counting.passes) - len(set(counting.passes)) <= 1
+    assert counting.passes == sorted(counting.passes, key=int)
+
+
+async def test_what_was_there_before_is_worked_on_too(client: Client):
+    await client.create(toy("a"))
+
+    async with running(client, [Toy(count_to(3)).controller()]):
+        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 3)
+
+
+async def test_somebody_elses_write_in_between_leads_to_a_new_plan_not_to_a_lost_update(client: Client):
+    async with running(client, [Toy(count_to(20)).controller()]):
+        await client.create(toy("a"))
+        for number in range(10):
+            await client.patch(at("a"), {"data": {f"other-{number}": "x"}})
+        done = await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 20)
+
+    assert done is not None
+    assert {f"other-{number}" for number in range(10)} <= set(done["data"])
+
+
+async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client):
+    """The planner believes a name is free; the server knows better; the next plan does too."""
+    taken = config_map("taken")
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        match answers.get(Read(at("taken"))):
+            case Absent():
+                return one_stage("make it", [Create(obj=taken)], because="it is free", again=AT_ONCE)
+            case Found(found) if counted(obj) == 0:
+                step = change(obj, {"data": {"count": "1", "found": meta.uid(found)}})
+                return one_stage("note it", [step], because="it is taken")
+            case _:
+                return NOTHING
+
+    looking = Toy(plan, asks=lambda obj: (Read(at("taken")),))
+    async with running(client, [looking.controller()]):
+        await client.create(toy("a"))
+        done = await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+
+    assert done is not None
+    assert done["data"]["found"] == meta.uid(await client.get(at("taken")))
+
+
+async def test_a_refusal_is_said_on_the_object(client: Client):
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        return one_stage("make it", [Create(obj=config_map("Bad_Name"))], because="why not")
+
+    def complain(obj: Obj, error: LaminaError) -> Plan:
+        if (obj.get("data") or {}).get("complaint"):
+            return NOTHING
+        return one_stage("say so", [change(obj, {"data": {"complaint": str(error)}})], because="it was refused")
+
+    async with running(client, [Toy(plan, complaint=complain).controller()]):
+        await client.create(toy("a"))
+        said = await until(client, at("a"), lambda obj: bool(obj and "complaint" in obj.get("data", {})))
+
+    assert said is not None
+    assert "Bad_Name" in said["data"]["complaint"]
+
+
+async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Client):
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        if meta.name(obj) == "bad":
+            raise ZeroDivisionError
+        return count_to(1)(obj, answers, now)
+
+    broken = Toy(plan)
+    async with running(client, [broken.controller()]):
+        await client.create(toy("bad"))
+        await client.create(toy("good"))
+        await until(client, at("good"), lambda obj: obj is not None and counted(obj) == 1)
+
+
+async def test_later_is_by_the_clock_that_was_given(client: Client):
+    clock = ManualClock()
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        due = clock_start + timedelta(hours=1)
+        if now < due:
+            return Plan(look_again=due - now)
+        return count_to(1)(obj, answers, now)
+
+    clock_start = clock.now()
+    waiting = Toy(plan)
+    async with running(client, [waiting.controller()], clock) as manager:
+        await client.create(toy("a"))
+        async with asyncio.timeout(10):
+            while clock.next_alarm is None:
+                await client.get(at("a"))
+        assert manager.is_idle
+        assert counted(await client.get(at("a"))) == 0
+
+        clock.wind(timedelta(hours=1))
+        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+
+
+async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_after_it_was_gone(app: App):
+    """Watches follow what is served: nothing has to be restarted for a new kind."""
+    client = app.client()
+    ref = Ref("runtime.example.com/v1", "Widget", "default", "w")
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        if obj.get("seen"):
+            return NOTHING
+        return one_stage("note it", [change(obj, {"seen": meta.uid(obj)})], because="it is new")
+
+    watcher: Controller[Any] = replace(
+        Toy(plan).controller(),
+        watches=(Watch(selects=only("runtime.example.com", "Widget"), concerns=itself, keep=whole),),
+    )
+    async with running(client, [watcher]):
+        for _ in range(2):
+            made = await client.create(definition("widgets", "Widget"))
+            await until(client, meta.ref(made), _established)
+            await client.create({"apiVersion": ref.api_version, "kind": "Widget", "metadata": _named(ref)})
+            await until(client, ref, lambda obj: bool(obj and obj.get("seen") == meta.uid(obj)))
+
+            await client.delete(meta.ref(made))
+            await until_gone(client, meta.ref(made))
+
+
+async def test_stopping_stops_everything(client: Client):
+    counting = Toy(count_to(1))
+    async with running(client, [counting.controller()]):
+        await client.create(toy("a"))
+        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+    passes = len(counting.passes)
+
+    await client.create(toy("b"))
+    await until_there(client, at("b"))
+
+    assert len(counting.passes) == passes
+
+
+def _established(obj: Made | None) -> bool:
+    found = ((obj or {}).get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in found)
+
+
+def _named(ref: Ref) -> dict[str, str]:
+    return {"name": ref.name, "namespace": ref.namespace}
