@@ -26,6 +26,8 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check "$$(sed -n 's/^\(uv==[^ ]*\).*/\1/p' requirements.lock)"
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@# Compiled once: a start that compiles first is not quick.
+	@$(BIN)/python -m compileall -q src .venv/lib || true
 	@touch $(READY)
 
 up: $(READY)

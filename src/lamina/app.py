@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
-import structlog
 
 from lamina.actors import embedded_actors
 from lamina.client.client import Client
@@ -27,6 +26,7 @@ from lamina.client.inprocess import InProcessTransport
 from lamina.client.kubeconfig import Access, write_kubeconfig
 from lamina.clock import Clock, WallClock
 from lamina.errors import from_status
+from lamina.logs import log
 from lamina.objects.types import Made
 from lamina.runtime.manager import Manager
 from lamina.server.api import Api
@@ -158,13 +158,13 @@ class App:
     async def _ensure(self, path: str, obj: Made) -> None:
         answer = await self.request("POST", path, body=orjson.dumps(obj))
         if answer.status not in (201, 409):
-            raise from_status(orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}, answer.status)
+            raise from_status(
+                orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}, answer.status
+            )
 
     async def _start_actors(self, tasks: _Tasks) -> None:
         authority = self.certificates.authority.certificate_pem.decode()
-        manager = Manager(
-            self.client(CONTROLLERS), embedded_actors(authority), clock=self.clock, log=structlog.get_logger()
-        )
+        manager = Manager(self.client(CONTROLLERS), embedded_actors(authority), clock=self.clock, log=log)
         tasks.start(manager.run())
         await manager.ready()
 

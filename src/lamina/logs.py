@@ -1,36 +1,128 @@
-"""Log lines: a constant phrase and the rest as keys, for people or for machines."""
+"""
+Log lines: a constant phrase and the rest as keys, for people or for machines.
+
+A settled system says nothing, and whoever says nothing need not load the
+machinery for saying it: that happens with the first line.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import TYPE_CHECKING, Any, Protocol
 
-import structlog
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger, Processor
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-def configure(level: str, form: str) -> None:
-    """Set up logging for this process; lines go to stderr."""
-    renderer: structlog.typing.Processor = (
+class Logger(Protocol):
+    """What whoever says something needs; a logger of structlog is one too."""
+
+    def debug(self, event: str, **keys: Any) -> Any: ...
+
+    def info(self, event: str, **keys: Any) -> Any: ...
+
+    def warning(self, event: str, **keys: Any) -> Any: ...
+
+    def error(self, event: str, **keys: Any) -> Any: ...
+
+    def exception(self, event: str, **keys: Any) -> Any: ...
+
+    def bind(self, **keys: Any) -> Logger: ...
+
+
+class Log:
+    """A logger that is made when it is first used, and leaves lines below its level unmade."""
+
+    def __init__(self) -> None:
+        self._level = "warning"
+        self._form = "text"
+        self._logger: FilteringBoundLogger | None = None
+
+    def configure(self, level: str, form: str) -> None:
+        """Say from which level on lines are written, and whether as text or as JSON."""
+        self._level, self._form, self._logger = level, form, None
+        logging.basicConfig(
+            level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s"
+        )
+
+    def debug(self, event: str, **keys: Any) -> None:
+        self._say("debug", event, keys)
+
+    def info(self, event: str, **keys: Any) -> None:
+        self._say("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        self._say("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        self._say("error", event, keys)
+
+    def exception(self, event: str, **keys: Any) -> None:
+        """Write a line with the traceback of the exception being handled."""
+        self._say("error", event, {**keys, "exc_info": True})
+
+    def bind(self, **keys: Any) -> Bound:
+        """Return a logger that adds these keys to every line."""
+        return Bound(self, keys)
+
+    def _say(self, level: str, event: str, keys: dict[str, Any]) -> None:
+        if _LEVELS[level] < _LEVELS[self._level]:
+            return
+        if self._logger is None:
+            self._logger = _made(self._form)
+        getattr(self._logger, level)(event, **keys)
+
+
+class Bound:
+    """A logger with keys of its own."""
+
+    def __init__(self, log: Log, keys: dict[str, Any]) -> None:
+        self._log, self._keys = log, keys
+
+    def debug(self, event: str, **keys: Any) -> None:
+        self._log.debug(event, **{**self._keys, **keys})
+
+    def info(self, event: str, **keys: Any) -> None:
+        self._log.info(event, **{**self._keys, **keys})
+
+    def warning(self, event: str, **keys: Any) -> None:
+        self._log.warning(event, **{**self._keys, **keys})
+
+    def error(self, event: str, **keys: Any) -> None:
+        self._log.error(event, **{**self._keys, **keys})
+
+    def exception(self, event: str, **keys: Any) -> None:
+        self._log.exception(event, **{**self._keys, **keys})
+
+    def bind(self, **keys: Any) -> Bound:
+        return Bound(self._log, {**self._keys, **keys})
+
+
+def _made(form: str) -> FilteringBoundLogger:
+    import structlog
+
+    renderer: Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
         else structlog.processors.LogfmtRenderer(
             key_order=["timestamp", "level", "event"], bool_as_flag=False
         )
     )
-    structlog.configure(
+    made: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
     )
-    logging.basicConfig(
-        level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s"
-    )
+    return made
+
+
+log = Log()
+"""The one logger of the process."""

@@ -61,9 +61,9 @@ def _run(settings: Settings) -> None:
     import uvloop
 
     from lamina.app import App
-    from lamina.logs import configure
+    from lamina.logs import log
 
-    configure(settings.log, settings.log_format)
+    log.configure(settings.log, settings.log_format)
 
     async def serve() -> None:
         stop = asyncio.Event()

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lamina.merge.check import refuse_problems
-from lamina.merge.fieldset import FieldSet, rank, show
+from lamina.merge.fieldset import FieldSet, show, sorted_elements
 from lamina.merge.node import ATOMIC, Node, UntypableError
 from lamina.merge.schema import MISSING
 from lamina.objects.diff import is_same
@@ -39,13 +39,13 @@ class Comparison(NamedTuple):
 
 def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
     """
-    Return the fields somebody owns who states this much of an object.
+    Return the fields somebody owns who states this much of an object, in no order.
 
     Raises UntypableError for what the schema does not allow.
     """
     found: FieldSet = {}
     declared, nodes, values = node.declared, node.fields, node.values
-    for name in sorted(value):
+    for name, held in value.items():
         known = declared
         if declared:
             try:
@@ -56,7 +56,6 @@ def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
             if values is None:
                 raise UntypableError(f"there is no field {name}")
             below = values
-        held = value[name]
         kind = held.__class__
         if kind in below.scalars:
             found[f"f:{name}"] = {}
@@ -91,14 +90,7 @@ def elements_of(items: list[Any], node: Node) -> FieldSet:
             if item.__class__ not in below.scalars:
                 refuse_problems(item, below)
             found[element] = {}
-    return in_order(found)
-
-
-def in_order(fields: FieldSet) -> FieldSet:
-    """Return a set with its elements in the order sets have them in."""
-    if len(fields) < 2:
-        return fields
-    return {element: fields[element] for element in sorted(fields, key=rank)}
+    return found
 
 
 # What a value adds
@@ -125,7 +117,7 @@ def added(value: Any, node: Node) -> FieldSet:
             inside[element] = added(item, node.items)
         for element in twice:
             inside[element] = {}
-        inside = in_order(inside)
+        inside = sorted_elements(inside)
     else:
         return {}
     return {".": {}, **inside} if inside else {}
@@ -211,7 +203,7 @@ def _compare_maps(
             changed[f"f:{name}"] = came
         if gone is not None:
             removed[f"f:{name}"] = gone
-    return (in_order(changed) or None), (in_order(removed) or None)
+    return (sorted_elements(changed) or None), (sorted_elements(removed) or None)
 
 
 def compare_lists(before: list[Any], after: list[Any], node: Node) -> tuple[FieldSet | None, FieldSet | None]:
@@ -231,7 +223,7 @@ def compare_lists(before: list[Any], after: list[Any], node: Node) -> tuple[Fiel
     for element, ours in old.items():
         if element not in new:
             removed[element] = added(ours[0], node.items) if len(ours) == 1 else {}
-    return (in_order(changed) or None), (in_order(removed) or None)
+    return (sorted_elements(changed) or None), (sorted_elements(removed) or None)
 
 
 def _compare_elements(

@@ -214,6 +214,18 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
             yield from paths(below, (*prefix, element))
 
 
+def sorted_elements(fields: FieldSet) -> FieldSet:
+    """Return a set with its first elements in order; what lies below them is as it was."""
+    if len(fields) < 2:
+        return fields
+    return {element: fields[element] for element in sorted(fields, key=rank)}
+
+
+def in_order(fields: FieldSet) -> FieldSet:
+    """Return a set whose elements are in order all the way down."""
+    return {element: in_order(fields[element]) for element in sorted(fields, key=rank)}
+
+
 # Algebra
 
 

@@ -102,6 +102,20 @@ class Node:
         """Return the names of the fields that tell the elements of this list apart."""
         return [name for name, _, _ in self._keys]
 
+    def are_aligned(self, one: list[Any], two: list[Any]) -> bool:
+        """Say whether two lists surely have the same elements in the same order; a quick look, not a proof of no."""
+        if len(one) != len(two) or self.listing == SET:
+            return False
+        names = self._keys
+        for first, second in zip(one, two, strict=True):
+            if first.__class__ is not dict or second.__class__ is not dict:
+                return False
+            for name, _, _ in names:
+                value, other = first.get(name), second.get(name)
+                if value != other or value.__class__ is not other.__class__:
+                    return False
+        return True
+
     def element(self, item: Any) -> str:
         """Return the path element of an item of this list, a set or a list of keyed elements."""
         if self.listing == SET:

@@ -22,7 +22,7 @@ from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
 from lamina.merge.check import refuse_problems
-from lamina.merge.compare import added, compare_lists, compare_values, elements_of, fields_of, in_order
+from lamina.merge.compare import added, compare_lists, compare_values, elements_of, fields_of
 from lamina.merge.fieldset import FieldSet
 from lamina.merge.node import ATOMIC, Node, UntypableError
 from lamina.merge.schema import MISSING
@@ -34,7 +34,8 @@ class Overlay(NamedTuple):
     A live object with part of it stated anew.
 
     `obj` shares with the live object what does not change, and is the live
-    object itself where nothing does. `fields` are the fields that were stated.
+    object itself where nothing does. `fields` are the fields that were stated,
+    in no order: it is rarely needed, since they are mostly those of last time.
     """
 
     obj: Mapping[str, Any]
@@ -60,7 +61,7 @@ def _lay_map(live: Mapping[str, Any], stated: Mapping[str, Any], node: Node) -> 
     changed: FieldSet | None = None
     removed: FieldSet | None = None
     declared, nodes, values = node.declared, node.fields, node.values
-    for name in sorted(stated):
+    for name, new in stated.items():
         known = declared
         if declared:
             try:
@@ -71,7 +72,6 @@ def _lay_map(live: Mapping[str, Any], stated: Mapping[str, Any], node: Node) -> 
             if values is None:
                 raise UntypableError(f"there is no field {name}")
             below = values
-        new = stated[name]
         old = live.get(name, MISSING)
         kind = new.__class__
         if kind in below.scalars:
@@ -151,7 +151,8 @@ def _lay_list(old: list[Any], new: list[Any], node: Node) -> _Laid:
     ours = {node.element(item): item for item in new}
     if len(ours) < len(new):
         raise UntypableError("a stated list has the same element twice")
-    theirs = [node.element(item) for item in old]
+    order = list(ours)
+    theirs = order if node.are_aligned(old, new) else [node.element(item) for item in old]
     before = dict(zip(theirs, old, strict=True))
     unique = len(before) == len(theirs)
     if not unique:
@@ -168,7 +169,6 @@ def _lay_list(old: list[Any], new: list[Any], node: Node) -> _Laid:
             changed[element] = came
         if gone is not None:
             removed[element] = gone
-    order = list(laid)
     if order == theirs:
         merged = list(laid.values())
     else:
@@ -176,7 +176,6 @@ def _lay_list(old: list[Any], new: list[Any], node: Node) -> _Laid:
         merged = [laid[element] if place is None else old[place] for element, place in places]
     if len(merged) == len(old) and all(map(is_, merged, old)):
         merged = old
-    fields = in_order(fields)
     if not unique:
         return merged, fields, *compare_lists(old, merged, node)
     return merged, fields, changed or None, removed or None

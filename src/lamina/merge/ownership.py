@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from lamina.merge import fieldset
 from lamina.merge.compare import Comparison, compare, fields_of
-from lamina.merge.fieldset import FieldSet, difference, intersection, union, without
+from lamina.merge.fieldset import FieldSet, difference, in_order, intersection, union, without
 from lamina.merge.managed import Entry, Identity, Owners
 from lamina.merge.node import Node, node_of
 from lamina.merge.overlay import overlay
@@ -86,7 +86,7 @@ class Ledger:
         schema does not allow.
         """
         if live is None:
-            fields = self._ownable_fields(fields_of(ownable(applied), self.node))
+            fields = in_order(self._ownable_fields(fields_of(ownable(applied), self.node)))
             owners[applier] = Entry(self.version, fields, now)
             return Outcome(applied, owners)
         laid = overlay(live, ownable(applied), self.node)
@@ -98,7 +98,10 @@ class Ledger:
         time = last.time if last else ""
         owners = self._in_todays_terms(owners)
         last = owners.get(applier)
-        if not same_fields:
+        if same_fields and last is not None:
+            fields = last.fields
+        else:
+            fields = in_order(fields)
             owners[applier] = Entry(self.version, fields, time)
         kept = seen = laid.obj
         comparison = self._tracked(laid.changed, laid.removed)

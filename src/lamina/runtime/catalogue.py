@@ -13,11 +13,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from structlog.typing import FilteringBoundLogger
-
 from lamina.core.definitions import is_established, kinds_of
 from lamina.core.world import Change
 from lamina.errors import LaminaError
+from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Obj
@@ -33,7 +32,7 @@ class Discoverer(Protocol):
 class Catalogue:
     """The kinds a cluster serves, as far as is known."""
 
-    def __init__(self, discoverer: Discoverer, log: FilteringBoundLogger, *, period: float = _PERIOD) -> None:
+    def __init__(self, discoverer: Discoverer, log: Logger, *, period: float = _PERIOD) -> None:
         self.kinds = Kinds()
         self._discoverer, self._log, self._period = discoverer, log, period
         self._coming: dict[str, tuple[Kind, ...]] = {}

@@ -17,8 +17,6 @@ from contextlib import aclosing
 from time import monotonic
 from typing import NamedTuple, Protocol
 
-from structlog.typing import FilteringBoundLogger
-
 from lamina.client.client import Listing
 from lamina.core.world import Change, Keep
 from lamina.errors import (
@@ -32,6 +30,7 @@ from lamina.errors import (
     UnknownKind,
     Unreachable,
 )
+from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj, WatchEvent
@@ -90,7 +89,7 @@ class Informer:
         watcher: Watcher,
         what: Subscription,
         tell: Callable[[Change], None],
-        log: FilteringBoundLogger,
+        log: Logger,
     ) -> None:
         self.what = what
         self.shelf = Shelf(what.kind)

@@ -11,9 +11,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from structlog.typing import FilteringBoundLogger
-
 from lamina.core.world import Change
+from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.informer import Informer, Subscription, Watcher
@@ -25,7 +24,7 @@ Hear: TypeAlias = Callable[[Change], None]
 class Informers:
     """All informers of one cluster, each running in the group they were given."""
 
-    def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: FilteringBoundLogger) -> None:
+    def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: Logger) -> None:
         self.gone = Gone()
         self._watcher, self._group, self._log = watcher, group, log
         self._running: dict[Subscription, tuple[Informer, asyncio.Task[None]]] = {}

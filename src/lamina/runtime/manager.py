@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import structlog
-from structlog.typing import FilteringBoundLogger
-
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.controller import AnyController, only
 from lamina.core.definitions import DEFINITION, names_only
+from lamina.logs import Logger
+from lamina.logs import log as default_log
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import GroupKind
 from lamina.runtime.asker import Asker
@@ -37,10 +36,10 @@ class Manager:
         client: Client,
         controllers: Sequence[AnyController],
         clock: Clock,
-        log: FilteringBoundLogger | None = None,
+        log: Logger | None = None,
     ) -> None:
         self._client, self._controllers, self._clock = client, controllers, clock
-        self._log: FilteringBoundLogger = log if log is not None else structlog.get_logger()
+        self._log: Logger = log if log is not None else default_log
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
         self._workers: list[tuple[Worker[object], tuple[Hear, ...]]] = []

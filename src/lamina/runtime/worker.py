@@ -18,14 +18,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from structlog.typing import FilteringBoundLogger
-
 from lamina.clock import Clock
 from lamina.core.controller import Controller, Watch
 from lamina.core.plan import Plan
 from lamina.core.questions import Answers
 from lamina.core.world import Change
 from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound, PlanFailed
+from lamina.logs import Logger
 from lamina.objects.types import Ref
 from lamina.runtime.asker import Asker
 from lamina.runtime.executor import Executor, Refused, Written
@@ -51,7 +50,7 @@ class Worker(Generic[View]):
         asker: Asker,
         executor: Executor,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Logger,
     ) -> None:
         self.controller, self.sight = controller, sight
         self.queue: Queue[Ref] = Queue(clock)

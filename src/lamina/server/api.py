@@ -11,9 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
-import structlog
-
-from lamina.errors import ApiError, InternalError
+from lamina.errors import ApiError, InternalError, StoreError, Unavailable
+from lamina.logs import log
 from lamina.server import identity, words
 from lamina.server.kind import Kind
 from lamina.server.metrics import Metrics
@@ -46,8 +45,6 @@ _ON_KIND: dict[str, tuple[str, Verb]] = {
     "POST": ("create", create),
     "DELETE": ("deletecollection", delete_collection),
 }
-
-log = structlog.get_logger()
 
 
 def _still_changes(kind: Kind, verb: str) -> bool:
@@ -83,6 +80,9 @@ class Api:
                 verb, answer = await self._resource(request, path, kind)
         except ApiError as error:
             answer = error_answer(error)
+        except StoreError as error:
+            log.error("store failed", method=request.method, path=request.path, because=str(error))
+            answer = error_answer(Unavailable(f"the log cannot be written: {error}", retry_after=1))
         except RecursionError:
             answer = error_answer(words.too_deep())
         except Exception:

@@ -9,7 +9,9 @@ from collections import deque
 
 import orjson
 
+from lamina.objects.conditions import is_true
 from lamina.objects.types import Made
+from lamina.server.custom.names import NAMES_ACCEPTED, status_of
 from lamina.server.plane import Plane
 from lamina.server.registry import CRDS
 from lamina.server.store import Expect, Key
@@ -39,8 +41,24 @@ async def publish_groups(plane: Plane) -> None:
     await write_groups(plane)
     follower = plane.store.follow(plane.store.version, CRDS)
     await write_groups(plane)
-    async for _ in follower:
+    async for events in follower:
         await write_groups(plane)
+        if any(event.row.deleted for event in events):
+            await accept_freed_names(plane)
+
+
+async def accept_freed_names(plane: Plane) -> None:
+    """Look again at the CRDs that wanted a name which somebody else had: it may be free now."""
+    crds = [(row, orjson.loads(row.value)) for row in plane.store.list(CRDS).rows]
+    for row, crd in crds:
+        if is_true((crd.get("status") or {}).get("conditions") or (), NAMES_ACCEPTED):
+            continue
+        others = [
+            one for other, one in crds if other is not row and one["spec"]["group"] == crd["spec"]["group"]
+        ]
+        status = status_of(crd, others, plane.now())
+        if status != crd.get("status") and plane.store.newest(row.key) is row:
+            await plane.store.append(row.key, {**crd, "status": status}, expect=row.version)
 
 
 async def write_groups(plane: Plane) -> None:

@@ -14,9 +14,8 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-import structlog
-
 from lamina.errors import ApiError, BadRequest, TimedOut, TooLarge
+from lamina.logs import log
 from lamina.server.identity import Authenticator
 from lamina.server.options import deadline
 from lamina.server.request import Answer, Request, error_answer
@@ -30,8 +29,6 @@ _BODY_PATIENCE = 30.0
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-
-log = structlog.get_logger()
 
 
 class Handler(Protocol):

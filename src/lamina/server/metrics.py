@@ -1,46 +1,50 @@
-"""What the server counts about itself, under the names Kubernetes gives them."""
+"""
+What the server counts about itself, under the names Kubernetes gives them.
+
+Counting is a few additions; the text that Prometheus reads is made of the
+counts when somebody asks for it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.platform_collector import PlatformCollector
-from prometheus_client.process_collector import ProcessCollector
-from prometheus_client.registry import Collector
+from typing import TYPE_CHECKING
 
 from lamina.server.kind import Kind
 from lamina.server.request import Answer
 from lamina.server.routes import Path
 from lamina.server.store import Store
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Metric
+
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+_MOST = 10_000
+"""How many combinations of labels are told apart; there are far fewer, unless somebody plays with paths."""
+
+
+class _Tally:
+    """How often one kind of request was served, and how long that took."""
+
+    __slots__ = ("buckets", "count", "labels", "seconds")
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self.labels = labels
+        self.count = 0
+        self.seconds = 0.0
+        self.buckets = [0] * (len(_BOUNDS) + 1)
 
 
 class Metrics:
-    """The server's metrics. Children are looked up once per combination of labels, not once per request."""
+    """The server's counts."""
 
     def __init__(self, store: Store) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        self.registry.register(_Objects(store))
-        labels = ("verb", "group", "version", "resource", "subresource", "scope")
-        self._requests = Counter(
-            "apiserver_request", "Requests served.", (*labels, "code"), registry=self.registry
-        )
-        self._durations = Histogram(
-            "apiserver_request_duration_seconds",
-            "How long requests took, without those that stream.",
-            labels,
-            buckets=_BUCKETS,
-            registry=self.registry,
-        )
-        self.streams = Gauge(
-            "apiserver_longrunning_requests", "Streams that are open now.", registry=self.registry
-        )
-        self._known: dict[tuple[object, ...], tuple[Counter, Histogram]] = {}
+        self._store = store
+        self._tallies: dict[tuple[object, ...], _Tally] = {}
+        self._registry: CollectorRegistry | None = None
+        self.streams = 0
 
     def count(self, verb: str, kind: Kind | None, path: Path | None, answer: Answer, seconds: float) -> None:
         """Count one request."""
@@ -48,41 +52,65 @@ class Metrics:
         scope = (
             "" if path is None else "resource" if path.name else "namespace" if path.namespace else "cluster"
         )
-        key = (verb, kind, below, scope, answer.status)
-        known = self._known.get(key)
-        if known is None:
-            group, version, plural = (
-                (kind.group, kind.version, kind.plural) if kind is not None else ("", "", "")
-            )
-            labels = (verb.upper(), group, version, plural, below, scope)
-            known = (self._requests.labels(*labels, answer.status), self._durations.labels(*labels))
-            if len(self._known) < 10_000:
-                self._known[key] = known
-        known[0].inc()
+        key = (verb, kind, below if kind is not None else "", scope, answer.status)
+        tally = self._tallies.get(key)
+        if tally is None:
+            if len(self._tallies) >= _MOST:
+                return
+            named = (kind.group, kind.version, kind.plural) if kind is not None else ("", "", "")
+            labels = (verb.upper(), *named, below if kind is not None else "", scope, str(answer.status))
+            tally = self._tallies[key] = _Tally(labels)
+        tally.count += 1
         if verb != "watch":
-            known[1].observe(seconds)
+            tally.seconds += seconds
+            tally.buckets[bisect_left(_BOUNDS, seconds)] += 1
 
     def text(self) -> bytes:
         """Return everything in the Prometheus text format."""
-        return generate_latest(self.registry)
+        from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 
-
-class _Objects(Collector):
-    """How many objects of each kind are stored, counted when somebody looks."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(
-            "apiserver_storage_objects", "Objects stored, by kind.", labels=["resource"]
-        )
-        for bucket in self._buckets():
-            family.add_metric([bucket], self._store.count(bucket))
-        yield family
+        if self._registry is None:
+            self._registry = CollectorRegistry()
+            ProcessCollector(registry=self._registry)
+            PlatformCollector(registry=self._registry)
+            self._registry.register(self)
+        return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
         return ()
 
-    def _buckets(self) -> list[str]:
-        return sorted(self._store.buckets())
+    def collect(self) -> Iterator[Metric]:
+        """Yield the counts as Prometheus has them."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily("apiserver_request", "Requests served.", labels=[*_LABELS, "code"])
+        durations = HistogramMetricFamily(
+            "apiserver_request_duration_seconds",
+            "How long requests took, without those that stream.",
+            labels=list(_LABELS),
+        )
+        together: dict[tuple[str, ...], _Tally] = {}
+        for tally in self._tallies.values():
+            requests.add_metric(tally.labels, tally.count)
+            whole = together.setdefault(tally.labels[:-1], _Tally(tally.labels[:-1]))
+            whole.seconds += tally.seconds
+            whole.buckets = [one + other for one, other in zip(whole.buckets, tally.buckets, strict=True)]
+        for labels, whole in together.items():
+            durations.add_metric(list(labels), _cumulative(whole.buckets), whole.seconds)
+        yield requests
+        yield durations
+        yield GaugeMetricFamily("apiserver_longrunning_requests", "Streams that are open now.", self.streams)
+        objects = GaugeMetricFamily(
+            "apiserver_storage_objects", "Objects stored, by kind.", labels=["resource"]
+        )
+        for bucket in self._store.buckets():
+            objects.add_metric([bucket], self._store.count(bucket))
+        yield objects
+
+
+def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
+    counted, total = [], 0
+    for bound, count in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
+        total += count
+        counted.append((bound, float(total)))
+    return counted

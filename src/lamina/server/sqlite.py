@@ -16,9 +16,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from queue import SimpleQueue
 
-import structlog
-
 from lamina.errors import StoreError
+from lamina.logs import log
 from lamina.server.bucket import Window
 from lamina.server.log import ROW_LIMIT, Log
 from lamina.server.logfile import (
@@ -172,9 +171,7 @@ class _Writer:
             self._stale = []
             self._roomy = False
             with suppress(OSError):  # a disk that is full may refuse this line as well
-                structlog.get_logger().warning(
-                    "log not compacted on disk", file=str(self._file.path), error=str(error)
-                )
+                log.warning("log not compacted on disk", file=str(self._file.path), error=str(error))
 
 
 def restore(source: Path, data_dir: Path) -> None:

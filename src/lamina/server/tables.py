@@ -51,7 +51,10 @@ def table(
     `include` other than Metadata, None or Object.
     """
     if include not in {"Metadata", "None", "Object", ""}:
-        raise BadRequest(f"unrecognized includeObject value: {quoted(include)}")
+        raise BadRequest(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {quoted(include)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     cells = kind.shape.cells
     return {
         "kind": "Table",

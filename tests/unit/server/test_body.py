@@ -18,7 +18,7 @@ def test_yaml_is_accepted_and_json_is_yaml() -> None:
 
 
 def test_other_formats_are_refused() -> None:
-    with pytest.raises(UnsupportedMediaType, match="application/vnd.kubernetes.protobuf"):
+    with pytest.raises(UnsupportedMediaType, match=r"application/vnd\.kubernetes\.protobuf"):
         parse(b"x", "text/plain", Findings())
 
 

@@ -72,23 +72,29 @@ class Strategy:
         return self.endpoints.get(subresource, self.main)
 
 
-def prepare_create(strategy: Strategy, obj: Made, stamp: str) -> None:
-    """Reset what a creator may not say, and set what a creation starts with; the object has its uid by now."""
+def prepare_create(strategy: Strategy, obj: Made, stamp: Callable[[], str]) -> None:
+    """
+    Reset what a creator may not say, and set what a creation starts with.
+
+    The object has its uid by now. `stamp` tells the moment where it is needed.
+    """
     if strategy.status:
         obj["status"] = zero(strategy.status)
     if strategy.numbered:
         obj["metadata"]["generation"] = 1
     if strategy.create is not None:
-        strategy.create(obj, stamp)
+        strategy.create(obj, obj["metadata"].get("creationTimestamp") or stamp())
 
 
-def prepare_update(strategy: Strategy, new: Made, old: Obj, subresource: str, stamp: str) -> None:
+def prepare_update(
+    strategy: Strategy, new: Made, old: Obj, subresource: str, stamp: Callable[[], str]
+) -> None:
     """Put back what this endpoint may not change, and count the generation."""
     endpoint = strategy.endpoint(subresource)
     for path in endpoint.restores:
         _restore(new, old, path)
     if endpoint.update is not None:
-        endpoint.update(new, old, stamp)
+        endpoint.update(new, old, stamp())
     _restore(new, old, ("metadata", "generation"))
     counts = endpoint is strategy.main or endpoint.counts
     if counts and any(_at(new, path) != _at(old, path) for path in strategy.counted):

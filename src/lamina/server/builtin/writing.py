@@ -50,15 +50,14 @@ class Writing:
         default(self._key, obj)
 
     def prepare_create(self, obj: Made) -> None:
-        stamp = obj["metadata"].get("creationTimestamp") or self._stamp()
         made = self.store({**obj}) if self.converts else obj
-        strategy.prepare_create(self._strategy, made, stamp)
+        strategy.prepare_create(self._strategy, made, self._stamp)
         self._show(made, obj)
 
     def prepare_update(self, new: Made, old: Obj, subresource: str) -> None:
         made = self.store({**new}) if self.converts else new
         before = self.store({**old}) if self.converts else old
-        strategy.prepare_update(self._strategy, made, before, subresource, self._stamp())
+        strategy.prepare_update(self._strategy, made, before, subresource, self._stamp)
         self._show(made, new)
 
     def untracked(self, subresource: str) -> Sequence[tuple[str, ...]]:

@@ -83,7 +83,7 @@ def test_amounts_of_resources_are_rounded_up_to_thousandths(written: str, shown:
     assert milli_quantity(written) == shown
 
 
-@given(st.integers(-(10**15), 10**15), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3"]))
+@given(st.integers(-(10**11), 10**11), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3"]))
 def test_writing_a_quantity_keeps_its_amount_and_is_stable(number: int, suffix: str) -> None:
     shown = canonical_quantity(f"{number}{suffix}")
 

@@ -102,9 +102,9 @@ def test_a_name_that_is_no_label_is_odd_where_pods_take_it_on() -> None:
 
     (sentence,) = warnings("batch/v1.Job", job, None)
 
-    assert sentence.startswith(
+    assert sentence == (
         "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
-        "a DNS label is recommended: [a lowercase RFC 1123 label"
+        "a DNS label is recommended: [must not contain dots]"
     )
 
 

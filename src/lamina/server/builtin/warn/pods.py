@@ -45,6 +45,7 @@ _VOLUMES: Final = {
     "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
 }
+_WITH_FILES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 _SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 _SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
@@ -144,7 +145,8 @@ def _volumes(path: str, spec: Obj) -> Iterator[str]:
         if claim:
             yield from claim_warnings(f"{where}.ephemeral.volumeClaimTemplate.spec", claim["spec"])
     for volume in spec.get("volumes") or ():
-        yield from _overlaps(volume)
+        if not volume.keys().isdisjoint(_WITH_FILES):
+            yield from _overlaps(volume)
 
 
 def _overlaps(volume: Obj) -> Iterator[str]:
@@ -196,7 +198,10 @@ def _repeats(path: str, spec: Obj) -> Iterator[str]:
 
 
 def _fraction(path: str, amounts: Obj, name: str) -> Iterator[str]:
-    if name in amounts and quantity(amounts[name]).amount.denominator != 1:
+    if name not in amounts:
+        return
+    found = quantity(amounts[name])
+    if found.scale < 0 and found.amount.denominator != 1:
         yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'
 
 
@@ -218,14 +223,16 @@ def _annotated(above: str, annotations: Obj, whole: Obj, container: Obj) -> Iter
 def _environment(path: str, container: Obj) -> Iterator[str]:
     seen: set[str] = set()
     for index, variable in enumerate(container.get("env") or ()):
-        name, value = variable["name"], variable.get("value", "")
-        itself = f"$({name})"
-        if name in seen and (variable.get("valueFrom") is not None or value == itself or itself not in value):
+        name = variable["name"]
+        if name not in seen:
+            seen.add(name)
+            continue
+        value, itself = variable.get("value", ""), f"$({name})"
+        if variable.get("valueFrom") is not None or value == itself or itself not in value:
             yield (
                 f'{path}.env[{index}]: hides previous definition of "{name}", '
                 "which may be dropped when using apply"
             )
-        seen.add(name)
 
 
 def _ports(containers: list[tuple[str, Obj]]) -> Iterator[str]:
