@@ -29,7 +29,9 @@ def config(
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"} if cluster is None else cluster}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": "https://127.0.0.1:6443"} if cluster is None else cluster}
+        ],
         "users": [{"name": "u", "user": user or {}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"} if context is None else context}],
         "current-context": "x",
@@ -52,7 +54,7 @@ def config(
     )
 )
 @settings(max_examples=50)
-def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, access: Access):
+def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, access: Access) -> None:
     file = tmp_path_factory.mktemp("k") / "deep" / "kubeconfig"
 
     write_kubeconfig(file, access)
@@ -60,7 +62,7 @@ def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, 
     assert read_kubeconfig(file) == access
 
 
-def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path):
+def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text("old")
     file.chmod(0o644)
@@ -71,7 +73,7 @@ def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
-def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path):
+def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text("old")
 
@@ -82,7 +84,7 @@ def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
-def test_files_that_are_named_are_read_beside_the_kubeconfig(tmp_path: Path):
+def test_files_that_are_named_are_read_beside_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_bytes(b"CA")
     (tmp_path / "client.crt").write_bytes(b"CRT")
     (tmp_path / "client.key").write_bytes(b"KEY")
@@ -98,11 +100,15 @@ def test_files_that_are_named_are_read_beside_the_kubeconfig(tmp_path: Path):
     assert access.token_file == tmp_path / "token"
 
 
-def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path):
+def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path) -> None:
     data = b64encode(b"CA").decode()
     file = config(
         tmp_path,
-        cluster={"server": "https://a", "certificate-authority": "nowhere", "certificate-authority-data": data},
+        cluster={
+            "server": "https://a",
+            "certificate-authority": "nowhere",
+            "certificate-authority-data": data,
+        },
         user={"token": "t", "tokenFile": "nowhere"},
     )
 
@@ -111,7 +117,7 @@ def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path):
     assert (access.authority, access.token, access.token_file) == (b"CA", "t", None)
 
 
-def test_a_context_may_be_named(tmp_path: Path):
+def test_a_context_may_be_named(tmp_path: Path) -> None:
     file = config(
         tmp_path,
         contexts=[
@@ -124,8 +130,9 @@ def test_a_context_may_be_named(tmp_path: Path):
     assert read_kubeconfig(file, "y").namespace == "web"
 
 
-def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path):
-    first = config(tmp_path, name="first", users=[], **{"current-context": ""})
+def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path) -> None:
+    nothing: dict[str, Any] = {"users": [], "current-context": ""}
+    first = config(tmp_path, name="first", **nothing)
     second = config(tmp_path, name="second", cluster={"server": "https://second"}, user={"token": "second"})
 
     access = read_kubeconfig([tmp_path / "missing", first, second])
@@ -156,10 +163,15 @@ def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path
             {"cluster": {"server": "a", "certificate-authority": "none.crt"}},
             "config: clusters[0].cluster.certificate-authority:",
         ),
-        ({"user": {"exec": {"command": "x"}}}, "config: users[0].user.exec: credentials that a program must be run"),
+        (
+            {"user": {"exec": {"command": "x"}}},
+            "config: users[0].user.exec: credentials that a program must be run",
+        ),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_field(tmp_path: Path, broken: dict[str, Any], complaint: str):
+def test_what_is_wrong_is_said_with_file_and_field(
+    tmp_path: Path, broken: dict[str, Any], complaint: str
+) -> None:
     file = config(tmp_path, **broken)
 
     with pytest.raises(SettingsError) as refused:
@@ -173,21 +185,21 @@ def test_what_is_wrong_is_said_with_file_and_field(tmp_path: Path, broken: dict[
     ("content", "complaint"),
     [("[1, 2]", "this is no kubeconfig: expected fields, got list"), ("a: [", "this kubeconfig is no YAML")],
 )
-def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str, complaint: str):
+def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str, complaint: str) -> None:
     (tmp_path / "config").write_text(content)
 
     with pytest.raises(SettingsError, match=complaint):
         read_kubeconfig(tmp_path / "config")
 
 
-def test_where_there_is_no_kubeconfig_that_is_said(tmp_path: Path):
+def test_where_there_is_no_kubeconfig_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no kubeconfig") as refused:
         read_kubeconfig([tmp_path / "a", tmp_path / "b"])
 
     assert refused.value.hint
 
 
-def test_a_pod_finds_its_own_cluster(tmp_path: Path):
+def test_a_pod_finds_its_own_cluster(tmp_path: Path) -> None:
     for name, content in {"token": "t", "ca.crt": "CA", "namespace": "web\n"}.items():
         (tmp_path / name).write_text(content)
 
@@ -199,7 +211,7 @@ def test_a_pod_finds_its_own_cluster(tmp_path: Path):
     assert in_cluster("fd00::1", "443", tmp_path).server == "https://[fd00::1]:443"
 
 
-def test_what_is_no_pod_is_told_so(tmp_path: Path):
+def test_what_is_no_pod_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="this is no pod"):
         in_cluster("", "", tmp_path)
     with pytest.raises(SettingsError, match=r"token: a pod's service account has this file"):

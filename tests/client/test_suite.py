@@ -39,7 +39,7 @@ def at(namespace: str, name: str) -> Ref:
 # ── reading ──
 
 
-async def test_what_was_created_can_be_read(client: Client, namespace: str):
+async def test_what_was_created_can_be_read(client: Client, namespace: str) -> None:
     made = await client.create(config_map(namespace, "settings"))
 
     assert await client.get(at(namespace, "settings")) == made
@@ -47,7 +47,7 @@ async def test_what_was_created_can_be_read(client: Client, namespace: str):
     assert meta.uid(made) and meta.resource_version(made)
 
 
-async def test_metadata_alone_says_its_real_kind(client: Client, namespace: str):
+async def test_metadata_alone_says_its_real_kind(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "settings"))
 
     read = await client.get(at(namespace, "settings"), metadata_only=True)
@@ -56,7 +56,7 @@ async def test_metadata_alone_says_its_real_kind(client: Client, namespace: str)
     assert "data" not in read
 
 
-async def test_a_list_is_whole_and_its_items_say_their_kind(client: Client, namespace: str):
+async def test_a_list_is_whole_and_its_items_say_their_kind(client: Client, namespace: str) -> None:
     for number in range(3):
         await client.create(config_map(namespace, f"m{number}", labels={"mine": "yes"}))
 
@@ -67,7 +67,7 @@ async def test_a_list_is_whole_and_its_items_say_their_kind(client: Client, name
     assert int(listing.version) >= max(int(meta.resource_version(obj)) for obj in listing.items)
 
 
-async def test_a_list_can_be_read_page_by_page(client: Client, namespace: str):
+async def test_a_list_can_be_read_page_by_page(client: Client, namespace: str) -> None:
     for number in range(5):
         await client.create(config_map(namespace, f"m{number}", labels={"mine": "yes"}))
 
@@ -80,7 +80,7 @@ async def test_a_list_can_be_read_page_by_page(client: Client, namespace: str):
     assert (third.token, first.version) == ("", third.version)
 
 
-async def test_fields_select(client: Client, namespace: str):
+async def test_fields_select(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a"))
     await client.create(config_map(namespace, "b"))
 
@@ -92,7 +92,7 @@ async def test_fields_select(client: Client, namespace: str):
 # ── watching ──
 
 
-async def test_a_watch_tells_what_happened_after_a_version_in_order(client: Client, namespace: str):
+async def test_a_watch_tells_what_happened_after_a_version_in_order(client: Client, namespace: str) -> None:
     made = await client.create(config_map(namespace, "a"))
     start = meta.resource_version(made)
     await client.patch(at(namespace, "a"), {"data": {"colour": "blue"}})
@@ -110,7 +110,7 @@ async def test_a_watch_tells_what_happened_after_a_version_in_order(client: Clie
     assert heard == [("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_a_watch_can_begin_with_what_exists(client: Client, namespace: str):
+async def test_a_watch_can_begin_with_what_exists(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", labels={"mine": "yes"}))
 
     heard = []
@@ -126,7 +126,7 @@ async def test_a_watch_can_begin_with_what_exists(client: Client, namespace: str
     assert ended
 
 
-async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, namespace: str):
+async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, namespace: str) -> None:
     version = (await client.list(CONFIG_MAP, namespace)).version
 
     async def first() -> str:
@@ -144,7 +144,7 @@ async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, name
         assert await waiting == "late"
 
 
-async def test_a_line_longer_than_any_buffer_arrives_whole(client: Client, namespace: str):
+async def test_a_line_longer_than_any_buffer_arrives_whole(client: Client, namespace: str) -> None:
     version = (await client.list(CONFIG_MAP, namespace)).version
     long = "long " * 100_000
     await client.create(config_map(namespace, "long", {"text": long}))
@@ -156,7 +156,7 @@ async def test_a_line_longer_than_any_buffer_arrives_whole(client: Client, names
                 break
 
 
-async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str):
+async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str) -> None:
     version = (await client.list(CONFIG_MAP, namespace)).version
 
     heard = [event async for event in client.watch(CONFIG_MAP, namespace, version=version, seconds=1)]
@@ -167,7 +167,7 @@ async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str
 # ── writing ──
 
 
-async def test_a_name_is_given_once(client: Client, namespace: str):
+async def test_a_name_is_given_once(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a"))
 
     with pytest.raises(AlreadyExists) as refused:
@@ -176,7 +176,7 @@ async def test_a_name_is_given_once(client: Client, namespace: str):
     assert refused.value.details["name"] == "a"
 
 
-async def test_an_update_of_an_old_version_is_refused(client: Client, namespace: str):
+async def test_an_update_of_an_old_version_is_refused(client: Client, namespace: str) -> None:
     old = await client.create(config_map(namespace, "a"))
     await client.update({**old, "data": {"colour": "blue"}})
 
@@ -194,7 +194,7 @@ async def test_an_update_of_an_old_version_is_refused(client: Client, namespace:
         (PatchType.JSON, [{"op": "add", "path": "/data/size", "value": "big"}]),
     ],
 )
-async def test_patches_of_every_kind(client: Client, namespace: str, how: PatchType, patch: Any):
+async def test_patches_of_every_kind(client: Client, namespace: str, how: PatchType, patch: Any) -> None:
     await client.create(config_map(namespace, "a"))
 
     patched = await client.patch(at(namespace, "a"), patch, how=how)
@@ -202,7 +202,7 @@ async def test_patches_of_every_kind(client: Client, namespace: str, how: PatchT
     assert patched["data"] == {"colour": "red", "size": "big"}
 
 
-async def test_a_patch_that_names_an_old_version_is_refused(client: Client, namespace: str):
+async def test_a_patch_that_names_an_old_version_is_refused(client: Client, namespace: str) -> None:
     old = await client.create(config_map(namespace, "a"))
     await client.patch(at(namespace, "a"), {"data": {"colour": "blue"}})
     named = {"uid": meta.uid(old), "resourceVersion": meta.resource_version(old)}
@@ -211,7 +211,9 @@ async def test_a_patch_that_names_an_old_version_is_refused(client: Client, name
         await client.patch(at(namespace, "a"), {"metadata": named, "data": {"colour": "green"}})
 
 
-async def test_applying_over_somebody_elses_field_is_refused_unless_forced(client: Client, namespace: str):
+async def test_applying_over_somebody_elses_field_is_refused_unless_forced(
+    client: Client, namespace: str
+) -> None:
     await client.apply(config_map(namespace, "a"), manager="alice")
     theirs = config_map(namespace, "a", {"colour": "blue"})
 
@@ -224,13 +226,13 @@ async def test_applying_over_somebody_elses_field_is_refused_unless_forced(clien
     assert forced["data"] == {"colour": "blue"}
 
 
-async def test_a_manager_is_recorded(client: Client, namespace: str):
+async def test_a_manager_is_recorded(client: Client, namespace: str) -> None:
     made = await client.create(config_map(namespace, "a"), manager="somebody")
 
     assert [entry["manager"] for entry in made["metadata"]["managedFields"]] == ["somebody"]
 
 
-async def test_a_status_is_written_below_its_object(client: Client, namespace: str):
+async def test_a_status_is_written_below_its_object(client: Client, namespace: str) -> None:
     ref = Ref("v1", "Namespace", "", namespace)
     condition = {"type": "Checked", "status": "True", "reason": "Test", "message": "seen"}
 
@@ -240,7 +242,7 @@ async def test_a_status_is_written_below_its_object(client: Client, namespace: s
     assert [one["type"] for one in read["status"]["conditions"]] == ["Checked"]
 
 
-async def test_a_dry_run_leaves_nothing(client: Client, namespace: str):
+async def test_a_dry_run_leaves_nothing(client: Client, namespace: str) -> None:
     made = await client.create(config_map(namespace, "a"), dry_run=True)
 
     assert meta.uid(made)
@@ -248,12 +250,12 @@ async def test_a_dry_run_leaves_nothing(client: Client, namespace: str):
         await client.get(at(namespace, "a"))
 
 
-async def test_strict_validation_is_asked_for(client: Client, namespace: str):
+async def test_strict_validation_is_asked_for(client: Client, namespace: str) -> None:
     with pytest.raises(BadRequest, match="unknown field"):
         await client.create({**config_map(namespace, "a"), "bogus": 1}, validation="Strict")
 
 
-async def test_what_is_wrong_is_named(client: Client, namespace: str):
+async def test_what_is_wrong_is_named(client: Client, namespace: str) -> None:
     with pytest.raises(Invalid) as refused:
         await client.create(config_map(namespace, "A_b"))
 
@@ -264,9 +266,9 @@ async def test_what_is_wrong_is_named(client: Client, namespace: str):
 
 
 @pytest.mark.parametrize("wrong", ["uid", "version"])
-async def test_a_deletion_of_something_else_is_refused(client: Client, namespace: str, wrong: str):
+async def test_a_deletion_of_something_else_is_refused(client: Client, namespace: str, wrong: str) -> None:
     made = await client.create(config_map(namespace, "a"))
-    conditions = {"uid": meta.uid(made), "version": meta.resource_version(made)}
+    conditions: dict[str, Any] = {"uid": meta.uid(made), "version": meta.resource_version(made)}
 
     with pytest.raises(Conflict):
         await client.delete(at(namespace, "a"), **{**conditions, wrong: "1"})
@@ -275,7 +277,7 @@ async def test_a_deletion_of_something_else_is_refused(client: Client, namespace
     assert (answer["kind"], answer["status"]) == ("Status", "Success")
 
 
-async def test_what_is_held_is_shown_and_goes_when_it_is_let_go(client: Client, namespace: str):
+async def test_what_is_held_is_shown_and_goes_when_it_is_let_go(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", finalizers=["ex.example.com/hold"]))
 
     held = await client.delete(at(namespace, "a"))
@@ -286,7 +288,7 @@ async def test_what_is_held_is_shown_and_goes_when_it_is_let_go(client: Client, 
         await client.get(at(namespace, "a"))
 
 
-async def test_a_selection_is_deleted_and_the_rest_stays(client: Client, namespace: str):
+async def test_a_selection_is_deleted_and_the_rest_stays(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", labels={"mine": "yes"}))
     await client.create(config_map(namespace, "b", labels={"mine": "no"}))
 
@@ -299,22 +301,26 @@ async def test_a_selection_is_deleted_and_the_rest_stays(client: Client, namespa
 # ── kinds ──
 
 
-async def test_what_is_not_there_is_named(client: Client, namespace: str):
+async def test_what_is_not_there_is_named(client: Client, namespace: str) -> None:
     with pytest.raises(NotFound) as refused:
         await client.get(at(namespace, "none"))
 
     assert str(refused.value) == 'configmaps "none" not found'
 
 
-async def test_a_kind_that_is_not_served_is_not_an_object_that_is_absent(client: Client, namespace: str):
+async def test_a_kind_that_is_not_served_is_not_an_object_that_is_absent(
+    client: Client, namespace: str
+) -> None:
     with pytest.raises(UnknownKind, match='no matches for kind "Foo" in version "v1"'):
         await client.get(Ref("v1", "Foo", namespace, "a"))
 
 
-async def test_a_kind_that_is_new_is_found(client: Client, namespace: str):
+async def test_a_kind_that_is_new_is_found(client: Client, namespace: str) -> None:
     plural = f"w{namespace.replace('-', '')}"
     kind = plural.capitalize()
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+    versions = [
+        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    ]
     group = "client.example.com"
     definition = await client.create(
         {
@@ -347,6 +353,8 @@ async def _made(client: Client, group: str, kind: str, namespace: str) -> Made |
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "a%2fb"])
-async def test_a_name_that_would_be_another_place_is_refused(client: Client, namespace: str, name: str):
+async def test_a_name_that_would_be_another_place_is_refused(
+    client: Client, namespace: str, name: str
+) -> None:
     with pytest.raises(BadRequest):
         await client.get(at(namespace, name))

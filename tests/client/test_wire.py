@@ -28,8 +28,10 @@ def script() -> Script:
     return script
 
 
-@given(lists(binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=8), lists(integers(1, 30)))
-def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts: list[int]):
+@given(
+    lists(binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=8), lists(integers(1, 30))
+)
+def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts: list[int]) -> None:
     whole = b"".join(line + b"\n" for line in wanted)
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -45,14 +47,14 @@ def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts:
     assert asyncio.run(read()) == [line for line in wanted if line]
 
 
-async def test_an_end_without_a_newline_is_no_line():
+async def test_an_end_without_a_newline_is_no_line() -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b'{"whole": 1}\n{"hal'
 
     assert [line async for line in wire.lines(pieces())] == [b'{"whole": 1}']
 
 
-async def test_whoever_is_told_to_come_back_comes_back(script: Script):
+async def test_whoever_is_told_to_come_back_comes_back(script: Script) -> None:
     busy = Reply(429, TooManyRequests("storage is (re)initializing").status(), headers={"retry-after": "0"})
     script.reply("GET", PATH, busy, busy, config_map("a", 1))
 
@@ -62,14 +64,14 @@ async def test_whoever_is_told_to_come_back_comes_back(script: Script):
     assert len([one for one in script.asked if one.path == PATH]) == 3
 
 
-async def test_patience_ends(script: Script):
+async def test_patience_ends(script: Script) -> None:
     script.reply("GET", PATH, TooManyRequests("busy", retry_after=0))
 
     with pytest.raises(TooManyRequests):
         await Client(script).get(A)
 
 
-async def test_whoever_is_not_told_when_does_not_guess(script: Script):
+async def test_whoever_is_not_told_when_does_not_guess(script: Script) -> None:
     script.reply("GET", PATH, TooManyRequests("busy"))
 
     with pytest.raises(TooManyRequests):
@@ -89,7 +91,7 @@ async def test_whoever_is_not_told_when_does_not_guess(script: Script):
 )
 async def test_a_refusal_that_is_no_status_is_understood_by_its_code(
     script: Script, status: int, body: bytes, error: type[ApiError], message: str
-):
+) -> None:
     script.reply("GET", PATH, Reply(status, body))
 
     with pytest.raises(error) as refused:
@@ -98,7 +100,7 @@ async def test_a_refusal_that_is_no_status_is_understood_by_its_code(
     assert str(refused.value) == message
 
 
-async def test_a_line_that_is_no_event_is_a_server_that_makes_no_sense(script: Script):
+async def test_a_line_that_is_no_event_is_a_server_that_makes_no_sense(script: Script) -> None:
     stream = Stream()
     script.reply("GET", "/api/v1/configmaps", stream)
     stream.send_bytes(b"hello\n")
@@ -108,7 +110,7 @@ async def test_a_line_that_is_no_event_is_a_server_that_makes_no_sense(script: S
             pass
 
 
-async def test_a_server_without_aggregated_discovery_is_asked_group_by_group():
+async def test_a_server_without_aggregated_discovery_is_asked_group_by_group() -> None:
     script = Script()
     script.reply("GET", "/api", {"kind": "APIVersions", "versions": ["v1"]})
     script.reply("GET", "/api/v1", {"resources": [_resource("configmaps", "ConfigMap")]})
@@ -126,15 +128,17 @@ async def test_a_server_without_aggregated_discovery_is_asked_group_by_group():
     assert [kind.plural for kind in kinds] == ["configmaps", "deployments"]
     found = kinds.preferred(GroupKind("apps", "Deployment"))
     assert found is not None
-    assert (found.api_version, found.subresources) == ("apps/v1", {"status"})
+    assert (found.api_version, found.subresources) == ("apps/v1", frozenset({"status"}))
     assert kinds.find("apps/v1beta1", "Deployment") is not None
 
 
-async def test_a_group_that_does_not_answer_is_uncertain():
+async def test_a_group_that_does_not_answer_is_uncertain() -> None:
     script = Script()
     script.reply("GET", "/api", {"kind": "APIVersions", "versions": []})
     script.reply("GET", "/apis", {"groups": [{"versions": [{"groupVersion": "metrics/v1"}]}]})
-    script.reply("GET", "/apis/metrics/v1", Unavailable("the server is currently unable to handle the request"))
+    script.reply(
+        "GET", "/apis/metrics/v1", Unavailable("the server is currently unable to handle the request")
+    )
 
     async def fetch(path: str, accept: str) -> bytes:
         return await Client(script).request("GET", path)
@@ -142,7 +146,7 @@ async def test_a_group_that_does_not_answer_is_uncertain():
     assert (await discover(fetch)).uncertain == {"metrics/v1"}
 
 
-async def test_of_many_who_miss_a_kind_at_once_one_asks(script: Script):
+async def test_of_many_who_miss_a_kind_at_once_one_asks(script: Script) -> None:
     script.reply("GET", PATH, config_map("a", 1))
     client = Client(script)
 

@@ -67,7 +67,9 @@ async def until_there(client: Client, ref: Ref) -> Made:
     return found
 
 
-def config_map(name: str, namespace: str = "default", *owners: Made, blocks: bool = False, **metadata: Any) -> Made:
+def config_map(
+    name: str, namespace: str = "default", *owners: Made, blocks: bool = False, **metadata: Any
+) -> Made:
     refs = [meta.owner_ref(owner, blocks=blocks) for owner in owners]
     named = {"name": name, "namespace": namespace, **({"ownerReferences": refs} if refs else {}), **metadata}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}

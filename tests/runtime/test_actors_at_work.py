@@ -37,7 +37,7 @@ def web() -> Ref:
     return Ref("v1", "Namespace", "", "web")
 
 
-async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generation(client: Client):
+async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generation(client: Client) -> None:
     owner = await client.create(config_map("owner"))
     child = await client.create(config_map("child", "default", owner))
     await client.create(config_map("grandchild", "default", child))
@@ -48,7 +48,7 @@ async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generat
     await until_gone(client, at("grandchild"))
 
 
-async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Client):
+async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Client) -> None:
     owner = await client.create(config_map("owner"))
     await client.create(config_map("child", "default", owner, blocks=True, finalizers=HOLD))
 
@@ -61,7 +61,7 @@ async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Clien
     await until_gone(client, at("owner"))
 
 
-async def test_orphans_stay_and_lose_their_owner(client: Client):
+async def test_orphans_stay_and_lose_their_owner(client: Client) -> None:
     owner = await client.create(config_map("owner"))
     await client.create(config_map("child", "default", owner))
     # The collector has seen the child once it has seen something that happened after it.
@@ -76,7 +76,7 @@ async def test_orphans_stay_and_lose_their_owner(client: Client):
     assert meta.owner_refs(await client.get(at("child"))) == ()
 
 
-async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_not(client: Client):
+async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_not(client: Client) -> None:
     absent = {"apiVersion": "v1", "kind": "ConfigMap", "name": "zzz", "uid": "1"}
     unknown = {"apiVersion": "foo.example.com/v1", "kind": "Foo", "name": "zzz", "uid": "2"}
     await client.create(config_map("kept", ownerReferences=[unknown]))
@@ -87,7 +87,7 @@ async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_no
     assert meta.owner_refs(await client.get(at("kept"))) == [unknown]
 
 
-async def test_a_circle_comes_apart(client: Client):
+async def test_a_circle_comes_apart(client: Client) -> None:
     first = await client.create(config_map("first"))
     second = await client.create(config_map("second", "default", first, blocks=True))
     closing = [meta.owner_ref(second, blocks=True)]
@@ -99,7 +99,7 @@ async def test_a_circle_comes_apart(client: Client):
     await until_gone(client, at("second"))
 
 
-async def test_every_namespace_is_furnished_and_stays_so(client: Client):
+async def test_every_namespace_is_furnished_and_stays_so(client: Client) -> None:
     await client.create(namespace("web"))
     root = await until_there(client, at("kube-root-ca.crt", "web"))
     await until_there(client, Ref("v1", "ServiceAccount", "web", "default"))
@@ -114,7 +114,7 @@ async def test_every_namespace_is_furnished_and_stays_so(client: Client):
     assert [entry["manager"] for entry in again["metadata"]["managedFields"]] == ["kube-controller-manager"]
 
 
-async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(client: Client):
+async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(client: Client) -> None:
     await client.create(namespace("web"))
     await client.create(config_map("settings", "web"))
     made = await client.create(definition("widgets", "Widget"))
@@ -134,7 +134,7 @@ async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(clie
     assert (await client.list(("runtime.example.com/v1", "Widget"), "web")).items == ()
 
 
-async def test_what_holds_a_namespace_is_said(client: Client):
+async def test_what_holds_a_namespace_is_said(client: Client) -> None:
     await client.create(namespace("web"))
     await client.create(config_map("held", "web", finalizers=HOLD))
 
@@ -150,7 +150,7 @@ async def test_what_holds_a_namespace_is_said(client: Client):
     await until_gone(client, web())
 
 
-async def test_a_definition_goes_with_its_objects_and_theirs(client: Client):
+async def test_a_definition_goes_with_its_objects_and_theirs(client: Client) -> None:
     made = await client.create(definition("widgets", "Widget"))
     await until(client, meta.ref(made), lambda obj: _condition(obj, "Established") == "True")
     widget = await client.create(
@@ -170,7 +170,7 @@ async def test_a_definition_goes_with_its_objects_and_theirs(client: Client):
     await until_gone(client, at("child"))
 
 
-async def test_the_wrong_namespace_is_warned_about(client: Client):
+async def test_the_wrong_namespace_is_warned_about(client: Client) -> None:
     await client.create(namespace("far"))
     owner = await client.create(config_map("owner", "far"))
     child = await client.create(config_map("child", "default", owner))

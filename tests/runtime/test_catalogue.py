@@ -70,7 +70,7 @@ async def watched(script: Script) -> AsyncIterator[Watched]:
         task.cancel()
 
 
-async def test_a_new_definition_brings_its_kind(script: Script, watched: Watched):
+async def test_a_new_definition_brings_its_kind(script: Script, watched: Watched) -> None:
     script.reply("GET", "/apis", WIDGETS)
 
     watched.hear(None, definition())
@@ -79,7 +79,7 @@ async def test_a_new_definition_brings_its_kind(script: Script, watched: Watched
     assert watched.has_widgets()
 
 
-async def test_a_server_that_takes_its_time_is_asked_again(script: Script, watched: Watched):
+async def test_a_server_that_takes_its_time_is_asked_again(script: Script, watched: Watched) -> None:
     script.reply("GET", "/apis", NOTHING, NOTHING, NOTHING, WIDGETS)
 
     watched.hear(None, definition())
@@ -90,7 +90,7 @@ async def test_a_server_that_takes_its_time_is_asked_again(script: Script, watch
     assert watched.has_widgets()
 
 
-async def test_a_kind_goes_with_its_definition(script: Script, watched: Watched):
+async def test_a_kind_goes_with_its_definition(script: Script, watched: Watched) -> None:
     script.reply("GET", "/apis", WIDGETS, WIDGETS, NOTHING)
     watched.hear(None, definition())
     await watched.until_changed()
@@ -101,7 +101,7 @@ async def test_a_kind_goes_with_its_definition(script: Script, watched: Watched)
     assert not watched.has_widgets()
 
 
-async def test_a_definition_that_says_nothing_new_costs_nothing(script: Script, watched: Watched):
+async def test_a_definition_that_says_nothing_new_costs_nothing(script: Script, watched: Watched) -> None:
     script.reply("GET", "/apis", WIDGETS)
     watched.hear(None, definition(established=False))
     for _ in range(3):
@@ -118,7 +118,9 @@ async def test_a_definition_that_says_nothing_new_costs_nothing(script: Script, 
     assert len(script.asked) == asked
 
 
-async def test_an_answer_that_fails_changes_nothing_and_is_asked_for_again(script: Script, watched: Watched):
+async def test_an_answer_that_fails_changes_nothing_and_is_asked_for_again(
+    script: Script, watched: Watched
+) -> None:
     script.reply("GET", "/apis", b"<html>", WIDGETS)
 
     watched.hear(None, definition())
@@ -127,7 +129,7 @@ async def test_an_answer_that_fails_changes_nothing_and_is_asked_for_again(scrip
     assert watched.has_widgets()
 
 
-async def test_what_is_known_of_a_group_is_kept_while_nobody_answers_for_it(script: Script):
+async def test_what_is_known_of_a_group_is_kept_while_nobody_answers_for_it(script: Script) -> None:
     stale = {**WIDGETS, "items": [{**WIDGETS["items"][0]}]}
     stale["items"][0]["versions"] = [{"version": "v1", "freshness": "Stale", "resources": []}]
     script.reply("GET", "/apis", WIDGETS, stale)

@@ -8,7 +8,7 @@ from lamina.clock import ManualClock, WallClock
 MINUTE = timedelta(minutes=1)
 
 
-async def test_time_stands_still_until_it_is_wound():
+async def test_time_stands_still_until_it_is_wound() -> None:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     sleeper = asyncio.ensure_future(clock.sleep(MINUTE))
     await asyncio.sleep(0)
@@ -20,7 +20,7 @@ async def test_time_stands_still_until_it_is_wound():
     assert clock.now() == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
 
-async def test_whatever_falls_due_rings_at_its_own_moment_and_in_order():
+async def test_whatever_falls_due_rings_at_its_own_moment_and_in_order() -> None:
     clock = ManualClock()
     start, heard = clock.now(), []
     for minutes in (3, 1, 2):
@@ -31,7 +31,7 @@ async def test_whatever_falls_due_rings_at_its_own_moment_and_in_order():
     assert heard == [MINUTE, 2 * MINUTE, 3 * MINUTE]
 
 
-async def test_what_is_called_off_does_not_ring():
+async def test_what_is_called_off_does_not_ring() -> None:
     clock, heard = ManualClock(), []
     cancel = clock.call_at(clock.now() + MINUTE, lambda: heard.append("rung"))
 
@@ -42,7 +42,7 @@ async def test_what_is_called_off_does_not_ring():
     assert clock.next_alarm is None
 
 
-async def test_an_alarm_that_sets_another_is_followed():
+async def test_an_alarm_that_sets_another_is_followed() -> None:
     clock, heard = ManualClock(), []
 
     def again() -> None:
@@ -56,7 +56,7 @@ async def test_an_alarm_that_sets_another_is_followed():
     assert len(heard) == 3
 
 
-async def test_a_moment_that_has_passed_rings_soon_and_never_inside_the_call():
+async def test_a_moment_that_has_passed_rings_soon_and_never_inside_the_call() -> None:
     clock, heard = ManualClock(), []
 
     clock.call_at(clock.now() - MINUTE, lambda: heard.append("rung"))
@@ -66,13 +66,13 @@ async def test_a_moment_that_has_passed_rings_soon_and_never_inside_the_call():
     assert heard == ["rung"]
 
 
-async def test_wall_time_can_be_moved():
+async def test_wall_time_can_be_moved() -> None:
     ahead = WallClock(timedelta(hours=5)).now() - WallClock().now()
 
     assert timedelta(hours=4, minutes=59) < ahead < timedelta(hours=5, minutes=1)
 
 
-async def test_wall_time_rings():
+async def test_wall_time_rings() -> None:
     clock, rung = WallClock(), asyncio.Event()
 
     clock.call_at(clock.now(), rung.set)

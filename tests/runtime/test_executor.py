@@ -65,7 +65,7 @@ def plan(*stages: Stage) -> Plan:
     return Plan(stages=stages)
 
 
-async def test_an_action_is_sent_with_the_uid_and_the_version_it_was_decided_on():
+async def test_an_action_is_sent_with_the_uid_and_the_version_it_was_decided_on() -> None:
     notes = Notes()
     patch = Patch(ref=at("a"), uid="uid-a", version="7", patch={"metadata": {"labels": {}}, "data": {}})
     deed = Delete(ref=at("b"), uid="uid-b", version="7")
@@ -76,7 +76,7 @@ async def test_an_action_is_sent_with_the_uid_and_the_version_it_was_decided_on(
     assert notes.asked == [("patch", "a", body, "", "me"), ("delete", "b", "uid-b", "7", "Background")]
 
 
-async def test_what_the_server_took_is_told():
+async def test_what_the_server_took_is_told() -> None:
     notes = Notes()
     create, replace = Create(obj=thing("a")), Replace(obj=thing("b"), subresource="finalize")
 
@@ -94,18 +94,18 @@ async def test_what_the_server_took_is_told():
     ],
     ids=["gone", "held"],
 )
-async def test_a_deletion_leaves_an_end_or_a_new_version_to_be_seen(answer: Made, version: int | None):
+async def test_a_deletion_leaves_an_end_or_a_new_version_to_be_seen(
+    answer: Made, version: int | None
+) -> None:
     notes = Notes()
     notes.answer = answer
 
-    outcome = await Executor(notes, manager="me").run(
-        plan(Stage("one", (Delete(ref=at("a"), uid="uid-a"),)))
-    )
+    outcome = await Executor(notes, manager="me").run(plan(Stage("one", (Delete(ref=at("a"), uid="uid-a"),))))
 
     assert outcome.written == (Written(at("a"), "uid-a", version),)
 
 
-async def test_everything_a_deletion_of_all_took_along_is_to_be_seen():
+async def test_everything_a_deletion_of_all_took_along_is_to_be_seen() -> None:
     notes = Notes()
     notes.answer = {"kind": "ConfigMapList", "items": [thing("a"), thing("b")]}
 
@@ -116,7 +116,7 @@ async def test_everything_a_deletion_of_all_took_along_is_to_be_seen():
     assert outcome.written == (Written(at("a"), "uid-a", None), Written(at("b"), "uid-b", None))
 
 
-async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own():
+async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own() -> None:
     notes = Notes(a=Conflict("moved on"))
     first = Stage("one", (Create(obj=thing("a")), Create(obj=thing("b"))))
     second = Stage("two", (Create(obj=thing("c")),))
@@ -128,7 +128,7 @@ async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own():
     assert [(one.action.ref.name, type(one.error)) for one in outcome.refused] == [("a", Conflict)]
 
 
-async def test_a_report_is_written_even_after_a_failure():
+async def test_a_report_is_written_even_after_a_failure() -> None:
     notes = Notes(a=NotFound("gone"))
     first = Stage("one", (Create(obj=thing("a")),))
     report = Stage("report", (Create(obj=thing("r")),), even_after_failure=True)
@@ -138,7 +138,7 @@ async def test_a_report_is_written_even_after_a_failure():
     assert [asked[1] for asked in notes.asked] == ["a", "r"]
 
 
-async def test_an_event_that_cannot_be_told_holds_nothing_up():
+async def test_an_event_that_cannot_be_told_holds_nothing_up() -> None:
     notes = Notes(e=Forbidden("not here"))
     tell, then = Stage("say so", (Emit(event=thing("e")),)), Stage("do it", (Create(obj=thing("a")),))
 
@@ -148,7 +148,7 @@ async def test_an_event_that_cannot_be_told_holds_nothing_up():
     assert [asked[1] for asked in notes.asked] == ["e", "a"]
 
 
-async def test_only_so_many_writes_are_under_way_at_once():
+async def test_only_so_many_writes_are_under_way_at_once() -> None:
     notes = Notes()
     stage = Stage("many", tuple(Create(obj=thing(f"m{number}")) for number in range(20)))
 
@@ -158,7 +158,7 @@ async def test_only_so_many_writes_are_under_way_at_once():
     assert [written.ref.name for written in outcome.written] == [f"m{number}" for number in range(20)]
 
 
-async def test_a_mistake_of_ours_is_no_result():
+async def test_a_mistake_of_ours_is_no_result() -> None:
     async def fail(job: int) -> int:
         raise ZeroDivisionError
 

@@ -73,7 +73,7 @@ async def settled(follow: Follower) -> None:
         await follow.informer.settled.wait()
 
 
-async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, follow: Follower):
+async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
 
@@ -96,7 +96,7 @@ async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, f
 
 async def test_nothing_counts_as_seen_before_everything_that_exists_was_seen(
     script: Script, follow: Follower
-):
+) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
 
@@ -109,7 +109,7 @@ async def test_nothing_counts_as_seen_before_everything_that_exists_was_seen(
     assert follow.informer.seen == 600
 
 
-async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, follow: Follower):
+async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, follow: Follower) -> None:
     first, second = Stream(), Stream()
     script.reply("GET", PATH, first, second)
 
@@ -125,7 +125,7 @@ async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, fol
     assert await follow.until_told(2) == ["+a", "-a"]
 
 
-async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: Follower):
+async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: Follower) -> None:
     first, second = Stream(), Stream()
     script.reply("GET", PATH, first, second)
 
@@ -141,7 +141,7 @@ async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: 
 
 async def test_a_stream_that_breaks_off_before_everything_was_seen_starts_over(
     script: Script, follow: Follower
-):
+) -> None:
     first, second = Stream(), Stream()
     script.reply("GET", PATH, first, second)
 
@@ -155,7 +155,7 @@ async def test_a_stream_that_breaks_off_before_everything_was_seen_starts_over(
 @pytest.mark.parametrize("where", ["in the stream", "as the answer"])
 async def test_one_that_fell_too_far_behind_starts_over_and_notices_who_left(
     script: Script, follow: Follower, where: str
-):
+) -> None:
     first, second, third = Stream(), Stream(), Stream()
     expired = Gone("too old resource version: 9 (20)")
     script.reply("GET", PATH, first, second if where == "in the stream" else expired, third)
@@ -175,7 +175,7 @@ async def test_one_that_fell_too_far_behind_starts_over_and_notices_who_left(
     assert follow.names == {"stays", "new"}
 
 
-async def test_a_server_without_streaming_lists_is_listed_first(script: Script, follow: Follower):
+async def test_a_server_without_streaming_lists_is_listed_first(script: Script, follow: Follower) -> None:
     stream, next_stream = Stream(), Stream()
     refused = Invalid("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
     page = listing(7, config_map("a", 5), token="more")
@@ -189,7 +189,7 @@ async def test_a_server_without_streaming_lists_is_listed_first(script: Script, 
     assert script.asked[-1].query["resourceVersion"] == "7"
 
 
-async def test_a_kind_that_may_not_be_seen_keeps_nobody_waiting(script: Script, follow: Follower):
+async def test_a_kind_that_may_not_be_seen_keeps_nobody_waiting(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, Forbidden("configmaps is forbidden"), stream)
 
@@ -201,7 +201,7 @@ async def test_a_kind_that_may_not_be_seen_keeps_nobody_waiting(script: Script, 
 
 async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_the_other(
     script: Script, follow: Follower
-):
+) -> None:
     first, second, third = Stream(), Stream(), Stream()
     script.reply("GET", PATH, first, Reply(410, Gone("gone").status()), third)
 
@@ -219,7 +219,7 @@ async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_
 
 async def test_what_somebody_read_for_himself_is_remembered_unless_something_newer_is_known(
     script: Script, follow: Follower
-):
+) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
     stream.send("ADDED", config_map("a", 5))
@@ -238,7 +238,7 @@ async def test_what_somebody_read_for_himself_is_remembered_unless_something_new
     assert [meta.resource_version(change.obj) for change in follow.changes] == ["5", "12", "13", "13"]
 
 
-async def test_somebody_may_wait_for_a_version_to_be_seen(script: Script, follow: Follower):
+async def test_somebody_may_wait_for_a_version_to_be_seen(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
     waiting = asyncio.ensure_future(follow.informer.wait_until(lambda: follow.informer.seen >= 12))
@@ -253,7 +253,7 @@ async def test_somebody_may_wait_for_a_version_to_be_seen(script: Script, follow
         await waiting
 
 
-async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script):
+async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
     follower = Follower(script, named="kube-root-ca.crt")
@@ -265,7 +265,7 @@ async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script):
     assert asked.query["fieldSelector"] == "metadata.name=kube-root-ca.crt"
 
 
-async def test_only_what_is_kept_is_remembered(script: Script, follow: Follower):
+async def test_only_what_is_kept_is_remembered(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
 

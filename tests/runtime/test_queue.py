@@ -30,14 +30,14 @@ async def taken(queue: Queue[str]) -> list[str]:
     return keys
 
 
-async def test_keys_come_in_the_order_they_were_added_and_once(queue: Queue[str]):
+async def test_keys_come_in_the_order_they_were_added_and_once(queue: Queue[str]) -> None:
     for key in ("a", "b", "a", "c", "b"):
         queue.add(key)
 
     assert await taken(queue) == ["a", "b", "c"]
 
 
-async def test_a_key_that_is_worked_on_is_given_to_nobody_else(queue: Queue[str]):
+async def test_a_key_that_is_worked_on_is_given_to_nobody_else(queue: Queue[str]) -> None:
     queue.add("a")
     assert await queue.take() == "a"
     queue.add("a")
@@ -50,7 +50,7 @@ async def test_a_key_that_is_worked_on_is_given_to_nobody_else(queue: Queue[str]
     assert await waiting == "a"
 
 
-async def test_somebody_who_waits_gets_what_is_added(queue: Queue[str]):
+async def test_somebody_who_waits_gets_what_is_added(queue: Queue[str]) -> None:
     first, second = asyncio.ensure_future(queue.take()), asyncio.ensure_future(queue.take())
     await asyncio.sleep(0)
 
@@ -60,7 +60,7 @@ async def test_somebody_who_waits_gets_what_is_added(queue: Queue[str]):
     assert [await first, await second] == ["a", "b"]
 
 
-async def test_somebody_who_stops_waiting_takes_nothing_along(queue: Queue[str]):
+async def test_somebody_who_stops_waiting_takes_nothing_along(queue: Queue[str]) -> None:
     gone, staying = asyncio.ensure_future(queue.take()), asyncio.ensure_future(queue.take())
     await asyncio.sleep(0)
 
@@ -70,7 +70,7 @@ async def test_somebody_who_stops_waiting_takes_nothing_along(queue: Queue[str])
     assert await staying == "a"
 
 
-async def test_later_means_later(queue: Queue[str], clock: ManualClock):
+async def test_later_means_later(queue: Queue[str], clock: ManualClock) -> None:
     queue.add_later("a", timedelta(seconds=5))
     assert queue.is_idle
 
@@ -81,7 +81,7 @@ async def test_later_means_later(queue: Queue[str], clock: ManualClock):
     assert await taken(queue) == ["a"]
 
 
-async def test_the_sooner_of_two_wishes_counts(queue: Queue[str], clock: ManualClock):
+async def test_the_sooner_of_two_wishes_counts(queue: Queue[str], clock: ManualClock) -> None:
     queue.add_later("a", timedelta(seconds=9))
     queue.add_later("a", timedelta(seconds=3))
     queue.add_later("a", timedelta(seconds=6))
@@ -95,7 +95,7 @@ async def test_the_sooner_of_two_wishes_counts(queue: Queue[str], clock: ManualC
 
 async def test_what_was_to_be_looked_at_later_is_done_with_once_it_is_looked_at(
     queue: Queue[str], clock: ManualClock
-):
+) -> None:
     queue.add_later("a", timedelta(seconds=5))
     queue.add("a")
     assert await taken(queue) == ["a"]
@@ -105,7 +105,7 @@ async def test_what_was_to_be_looked_at_later_is_done_with_once_it_is_looked_at(
     assert queue.is_idle
 
 
-async def test_each_failure_waits_twice_as_long_up_to_a_limit(queue: Queue[str]):
+async def test_each_failure_waits_twice_as_long_up_to_a_limit(queue: Queue[str]) -> None:
     waits = [queue.retry("a") for _ in range(6)]
 
     assert [wait.total_seconds() for wait in waits] == [1, 2, 4, 8, 10, 10]
@@ -113,7 +113,7 @@ async def test_each_failure_waits_twice_as_long_up_to_a_limit(queue: Queue[str])
     assert queue.retry("a") == timedelta(seconds=1)
 
 
-async def test_one_keys_failures_are_not_anothers(queue: Queue[str]):
+async def test_one_keys_failures_are_not_anothers(queue: Queue[str]) -> None:
     queue.retry("a")
     queue.retry("a")
 
@@ -121,7 +121,7 @@ async def test_one_keys_failures_are_not_anothers(queue: Queue[str]):
 
 
 @given(lists(tuples(sampled_from("abc"), integers(0, 8)), max_size=12))
-def test_no_wish_is_lost_and_none_is_granted_early(wishes: list[tuple[str, int]]):
+def test_no_wish_is_lost_and_none_is_granted_early(wishes: list[tuple[str, int]]) -> None:
     async def story() -> None:
         clock = ManualClock()
         queue: Queue[str] = Queue(clock)

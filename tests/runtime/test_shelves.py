@@ -32,7 +32,9 @@ def made(kind: Kind, namespace: str, name: str, owners: list[str]) -> dict[str, 
         max_size=30,
     )
 )
-def test_every_index_says_what_a_search_would_say(steps: list[tuple[bool, Kind, str, str, list[str]]]):
+def test_every_index_says_what_a_search_would_say(
+    steps: list[tuple[bool, Kind, str, str, list[str]]],
+) -> None:
     shelves = {kind.group_kind: Shelf(kind) for kind in (CONFIG_MAP, SECRET)}
     memory = Memory(Gone())
     memory.arrange(Kinds(shelf.kind for shelf in shelves.values()), shelves)
@@ -71,7 +73,7 @@ def _same(found: Any, wanted: list[dict[str, Any]]) -> bool:
     return sorted(map(meta.ref, found)) == sorted(map(meta.ref, wanted))
 
 
-def test_an_object_is_found_whatever_version_it_is_asked_for_in():
+def test_an_object_is_found_whatever_version_it_is_asked_for_in() -> None:
     memory = Memory(Gone())
     deployment = Kind("apps/v1", "Deployment", "deployments", True)
     shelf = Shelf(deployment)
@@ -83,7 +85,7 @@ def test_an_object_is_found_whatever_version_it_is_asked_for_in():
     assert memory.every(GroupKind("", "Nothing")) == ()
 
 
-def test_the_oldest_ends_are_forgotten_first():
+def test_the_oldest_ends_are_forgotten_first() -> None:
     gone = Gone(most=2)
     for uid in "abc":
         gone.add(uid)

@@ -98,7 +98,7 @@ def count_to(limit: int) -> Planner:
     return plan
 
 
-async def test_a_worker_sees_what_it_wrote_before_it_plans_again(client: Client):
+async def test_a_worker_sees_what_it_wrote_before_it_plans_again(client: Client) -> None:
     """Each pass plans from the version the last one made: nothing is refused, and nothing is done twice."""
     counting = Toy(count_to(10))
     async with running(client, [counting.controller()]):
@@ -109,14 +109,16 @@ async def test_a_worker_sees_what_it_wrote_before_it_plans_again(client: Client)
     assert counting.passes == sorted(counting.passes, key=int)
 
 
-async def test_what_was_there_before_is_worked_on_too(client: Client):
+async def test_what_was_there_before_is_worked_on_too(client: Client) -> None:
     await client.create(toy("a"))
 
     async with running(client, [Toy(count_to(3)).controller()]):
         await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 3)
 
 
-async def test_somebody_elses_write_in_between_leads_to_a_new_plan_not_to_a_lost_update(client: Client):
+async def test_somebody_elses_write_in_between_leads_to_a_new_plan_not_to_a_lost_update(
+    client: Client,
+) -> None:
     async with running(client, [Toy(count_to(20)).controller()]):
         await client.create(toy("a"))
         for number in range(10):
@@ -127,7 +129,7 @@ async def test_somebody_elses_write_in_between_leads_to_a_new_plan_not_to_a_lost
     assert {f"other-{number}" for number in range(10)} <= set(done["data"])
 
 
-async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client):
+async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client) -> None:
     """The planner believes a name is free; the server knows better; the next plan does too."""
     taken = config_map("taken")
 
@@ -150,14 +152,16 @@ async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client):
     assert done["data"]["found"] == meta.uid(await client.get(at("taken")))
 
 
-async def test_a_refusal_is_said_on_the_object(client: Client):
+async def test_a_refusal_is_said_on_the_object(client: Client) -> None:
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         return one_stage("make it", [Create(obj=config_map("Bad_Name"))], because="why not")
 
     def complain(obj: Obj, error: LaminaError) -> Plan:
         if (obj.get("data") or {}).get("complaint"):
             return NOTHING
-        return one_stage("say so", [change(obj, {"data": {"complaint": str(error)}})], because="it was refused")
+        return one_stage(
+            "say so", [change(obj, {"data": {"complaint": str(error)}})], because="it was refused"
+        )
 
     async with running(client, [Toy(plan, complaint=complain).controller()]):
         await client.create(toy("a"))
@@ -167,7 +171,7 @@ async def test_a_refusal_is_said_on_the_object(client: Client):
     assert "Bad_Name" in said["data"]["complaint"]
 
 
-async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Client):
+async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Client) -> None:
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         if meta.name(obj) == "bad":
             raise ZeroDivisionError
@@ -180,22 +184,21 @@ async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Clien
         await until(client, at("good"), lambda obj: obj is not None and counted(obj) == 1)
 
 
-async def test_later_is_by_the_clock_that_was_given(client: Client):
-    clock = ManualClock()
+async def test_later_is_by_the_clock_that_was_given(client: Client) -> None:
+    clock, looked = ManualClock(), asyncio.Event()
+    due = clock.now() + timedelta(hours=1)
 
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
-        due = clock_start + timedelta(hours=1)
         if now < due:
+            looked.set()
             return Plan(look_again=due - now)
         return count_to(1)(obj, answers, now)
 
-    clock_start = clock.now()
     waiting = Toy(plan)
     async with running(client, [waiting.controller()], clock) as manager:
         await client.create(toy("a"))
         async with asyncio.timeout(10):
-            while clock.next_alarm is None:
-                await client.get(at("a"))
+            await looked.wait()
         assert manager.is_idle
         assert counted(await client.get(at("a"))) == 0
 
@@ -203,7 +206,9 @@ async def test_later_is_by_the_clock_that_was_given(client: Client):
         await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
 
 
-async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_after_it_was_gone(app: App):
+async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_after_it_was_gone(
+    app: App,
+) -> None:
     """Watches follow what is served: nothing has to be restarted for a new kind."""
     client = app.client()
     ref = Ref("runtime.example.com/v1", "Widget", "default", "w")
@@ -228,7 +233,7 @@ async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_
             await until_gone(client, meta.ref(made))
 
 
-async def test_stopping_stops_everything(client: Client):
+async def test_stopping_stops_everything(client: Client) -> None:
     counting = Toy(count_to(1))
     async with running(client, [counting.controller()]):
         await client.create(toy("a"))

@@ -216,14 +216,20 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 def sorted_elements(fields: FieldSet) -> FieldSet:
     """Return a set with its first elements in order; what lies below them is as it was."""
-    if len(fields) < 2:
-        return fields
-    return {element: fields[element] for element in sorted(fields, key=rank)}
+    return {element: fields[element] for element in _order(fields)} if len(fields) > 1 else fields
 
 
 def in_order(fields: FieldSet) -> FieldSet:
     """Return a set whose elements are in order all the way down."""
-    return {element: in_order(fields[element]) for element in sorted(fields, key=rank)}
+    return {element: in_order(below) if (below := fields[element]) else below for element in _order(fields)}
+
+
+def _order(fields: FieldSet) -> list[str]:
+    elements = sorted(fields)
+    # Fields sort by their names, and before elements of any other kind.
+    if elements and elements[-1][0] != "f":
+        elements.sort(key=rank)
+    return elements
 
 
 # Algebra
@@ -256,8 +262,8 @@ def union(one: FieldSet, two: FieldSet) -> FieldSet:
             new = True
         elif known != below:
             found[element] = _united(known, below)
-    if new and len(found) > 1:
-        found = {element: found[element] for element in sorted(found, key=rank)}
+    if new:
+        found = sorted_elements(found)
     if "." in two and "." not in found:
         found = {".": {}, **found}
     return found

@@ -40,8 +40,29 @@ def abandoned(last: Claim, claims: Iterable[Claim]) -> FieldSet:
     for claim in claims:
         if claim.node is not last.node:
             left = _coarse(left, claim.node)
-        left = difference(left, with_named(claim.fields, claim.node))
+        left = _unclaimed(left, claim.fields, claim.node)
     return left
+
+
+def _unclaimed(fields: FieldSet, claimed: FieldSet, node: Node) -> FieldSet:
+    """Return what of a set is not claimed; a declared field is when anything in it is."""
+    found: FieldSet = {}
+    for element, below in fields.items():
+        claim = claimed.get(element)
+        if claim is None or element == ".":
+            found[element] = below
+            continue
+        taken = not claim or "." in claim or (element[0] == "f" and node.declares(element[2:]))
+        if not below:
+            if not taken:
+                found[element] = below
+            continue
+        left = _unclaimed(below, claim, _under(node, element) or LOOSE) if claim else below
+        if taken and "." in left:
+            left = {name: rest for name, rest in left.items() if name != "."}
+        if left:
+            found[element] = {} if len(left) == 1 and "." in left else left
+    return found
 
 
 def _coarse(fields: FieldSet, node: Node) -> FieldSet:

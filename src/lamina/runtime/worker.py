@@ -14,6 +14,7 @@ becomes of a failure is decided in one place:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -76,6 +77,9 @@ class Worker(Generic[View]):
                 await self._attempt(ref)
             finally:
                 self.queue.done(ref)
+            # A server in the same process may answer without ever making us wait;
+            # whoever else wants to be served has a turn here.
+            await asyncio.sleep(0)
 
     async def reconcile(self, ref: Ref) -> timedelta | None:
         """Take one step, and return when to look again."""

@@ -16,18 +16,23 @@ from lamina.objects.conditions import with_condition
 from lamina.objects.types import Made, Obj
 from lamina.server import words
 from lamina.server.builtin.services import allocate, given_to
+from lamina.server.builtin.signing import sign_request
 from lamina.server.custom.names import status_of
 from lamina.server.kind import Kind
 from lamina.server.plane import Plane, Target
 from lamina.server.registry import CRDS
+from lamina.server.request import Identity
 
 _PROTECTED: Final = ("default", "kube-system", "kube-public")
 _GRACE: Final = 30
+_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
 _CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def before_create(plane: Plane, target: Target, obj: Made) -> None:
-    """Finish an admitted object with what only the present state of the store can tell."""
+def before_create(plane: Plane, target: Target, obj: Made, user: Identity) -> None:
+    """Finish an admitted object with what only the present state of the store, or who asks, can tell."""
+    if target.kind.bucket == _REQUESTS:
+        sign_request(obj, user.name, user.uid, list(user.groups), {})
     hook = _ON_CREATE.get(target.kind.bucket)
     if hook is not None:
         hook(plane, target, obj, None)

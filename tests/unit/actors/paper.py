@@ -63,7 +63,7 @@ class Paper:
     objects: dict[Ref, Made] = field(default_factory=dict)
     gone: Gone = field(default_factory=Gone)
     journal: list[Action] = field(default_factory=list)
-    refuse: Mapping[type[Action], ApiError] = field(default_factory=dict)  # type: ignore[type-arg]
+    refuse: Mapping[type[Action], ApiError] = field(default_factory=dict)
     news: list[tuple[Obj | None, Obj | None]] = field(default_factory=list)
     version: int = 0
     uids: int = 0
@@ -274,7 +274,6 @@ def settle(
                 heard = paper.concerned(controller, before, after, world)
                 keys |= dict.fromkeys((other, key) for key in heard)
     raise AssertionError(f"nobody comes to rest: {list(keys)[:5]}")
-
 
 
 def planned(paper: Paper, controller: AnyController, ref: Ref, *, unseen: Sequence[Ref] = ()) -> Any:

@@ -15,7 +15,7 @@ def furnished() -> Paper:
     return paper
 
 
-def test_every_namespace_gets_an_account_and_the_root_certificate():
+def test_every_namespace_gets_an_account_and_the_root_certificate() -> None:
     paper = furnished()
 
     assert ACCOUNT.ref("web", "default") in paper.objects
@@ -24,7 +24,7 @@ def test_every_namespace_gets_an_account_and_the_root_certificate():
     assert meta.annotations(root)["kubernetes.io/description"].startswith("Contains a CA bundle")
 
 
-def test_a_furnished_namespace_needs_nothing():
+def test_a_furnished_namespace_needs_nothing() -> None:
     paper = furnished()
     paper.journal.clear()
 
@@ -33,7 +33,7 @@ def test_a_furnished_namespace_needs_nothing():
     assert paper.journal == []
 
 
-def test_what_is_deleted_comes_back():
+def test_what_is_deleted_comes_back() -> None:
     paper = furnished()
     paper.delete(ACCOUNT.ref("web", "default"))
     paper.delete(CONFIG_MAP.ref("web", "kube-root-ca.crt"))
@@ -44,7 +44,7 @@ def test_what_is_deleted_comes_back():
     assert CONFIG_MAP.ref("web", "kube-root-ca.crt") in paper.objects
 
 
-def test_a_certificate_that_somebody_changed_is_put_right_and_nothing_else_is_touched():
+def test_a_certificate_that_somebody_changed_is_put_right_and_nothing_else_is_touched() -> None:
     paper = furnished()
     ref = CONFIG_MAP.ref("web", "kube-root-ca.crt")
     annotations = {"mine": "kept", "kubernetes.io/description": None}
@@ -60,7 +60,7 @@ def test_a_certificate_that_somebody_changed_is_put_right_and_nothing_else_is_to
     assert [type(action) for action in paper.journal] == [Patch]
 
 
-def test_other_accounts_and_config_maps_concern_nobody():
+def test_other_accounts_and_config_maps_concern_nobody() -> None:
     paper = furnished()
     other = paper.create(make(ACCOUNT, "robot", "web"))
     world = paper.world(ACTOR)
@@ -69,7 +69,7 @@ def test_other_accounts_and_config_maps_concern_nobody():
     assert paper.concerned(ACTOR, other, None, world) == []
 
 
-def test_a_namespace_on_its_way_out_gets_nothing():
+def test_a_namespace_on_its_way_out_gets_nothing() -> None:
     paper = Paper()
     web = paper.create(make(NAMESPACE, "web", finalizers=["ex.example.com/hold"]))
     paper.delete(meta.ref(web))

@@ -25,7 +25,9 @@ def definition(paper: Paper, *, established: bool = True, scope: str = "Namespac
                 "group": "ex.example.com",
                 "scope": scope,
                 "names": {"plural": "widgets", "kind": "Widget"},
-                "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"long": "and large"}}],
+                "versions": [
+                    {"name": "v1", "served": True, "storage": True, "schema": {"long": "and large"}}
+                ],
             },
             status={"conditions": [accepted]},
             **more,
@@ -39,7 +41,7 @@ def terminating(paper: Paper, made: Made) -> tuple[str, str, str]:
     return found["status"], found.get("reason", ""), found.get("message", "")
 
 
-def test_a_definition_takes_its_objects_along_from_every_namespace():
+def test_a_definition_takes_its_objects_along_from_every_namespace() -> None:
     paper = Paper()
     widgets = definition(paper)
     paper.create(make(WIDGET, "one", "a"))
@@ -55,7 +57,7 @@ def test_a_definition_takes_its_objects_along_from_every_namespace():
     ]
 
 
-def test_an_object_that_is_held_holds_the_definition_and_that_is_said_first():
+def test_an_object_that_is_held_holds_the_definition_and_that_is_said_first() -> None:
     paper = Paper()
     widgets = definition(paper)
     held = paper.create(make(WIDGET, "one", "a", finalizers=HOLD))
@@ -76,7 +78,7 @@ def test_an_object_that_is_held_holds_the_definition_and_that_is_said_first():
     assert paper.objects == {}
 
 
-def test_after_a_minute_it_says_that_the_end_could_not_be_confirmed():
+def test_after_a_minute_it_says_that_the_end_could_not_be_confirmed() -> None:
     paper = Paper()
     widgets = definition(paper)
     held = paper.create(make(WIDGET, "one", "a", finalizers=HOLD))
@@ -93,7 +95,7 @@ def test_after_a_minute_it_says_that_the_end_could_not_be_confirmed():
     assert paper.objects == {}
 
 
-def test_a_definition_that_was_never_established_has_nothing_to_delete():
+def test_a_definition_that_was_never_established_has_nothing_to_delete() -> None:
     paper = Paper()
     widgets = definition(paper, established=False, finalizers=HOLD)
 
@@ -104,7 +106,7 @@ def test_a_definition_that_was_never_established_has_nothing_to_delete():
     assert meta.finalizers(paper.get(meta.ref(widgets))) == HOLD
 
 
-def test_somebody_elses_finalizer_keeps_the_definition_and_it_says_that_its_objects_are_gone():
+def test_somebody_elses_finalizer_keeps_the_definition_and_it_says_that_its_objects_are_gone() -> None:
     paper = Paper()
     widgets = definition(paper, finalizers=HOLD)
     paper.create(make(WIDGET, "one", "a"))
@@ -116,7 +118,7 @@ def test_somebody_elses_finalizer_keeps_the_definition_and_it_says_that_its_obje
     assert meta.finalizers(paper.get(meta.ref(widgets))) == HOLD
 
 
-def test_objects_that_memory_has_not_seen_are_asked_for_before_the_end():
+def test_objects_that_memory_has_not_seen_are_asked_for_before_the_end() -> None:
     paper = Paper()
     widgets = definition(paper)
     late = paper.create(make(WIDGET, "late", "a"))
@@ -129,7 +131,7 @@ def test_objects_that_memory_has_not_seen_are_asked_for_before_the_end():
     assert plan.actions == (DeleteAll(kind=WIDGET, namespace="a"),)
 
 
-def test_a_failure_to_delete_is_said_on_the_definition():
+def test_a_failure_to_delete_is_said_on_the_definition() -> None:
     paper = Paper()
     widgets = definition(paper)
     paper.create(make(WIDGET, "one", "a"))
@@ -148,7 +150,7 @@ def test_a_failure_to_delete_is_said_on_the_definition():
     )
 
 
-def test_what_belongs_to_the_objects_of_a_definition_goes_with_them():
+def test_what_belongs_to_the_objects_of_a_definition_goes_with_them() -> None:
     paper = Paper()
     widgets = definition(paper)
     widget = paper.create(make(WIDGET, "one", "a"))
@@ -160,7 +162,7 @@ def test_what_belongs_to_the_objects_of_a_definition_goes_with_them():
     assert paper.objects == {}
 
 
-def test_a_definition_that_stays_is_left_alone():
+def test_a_definition_that_stays_is_left_alone() -> None:
     paper = Paper()
     definition(paper)
     paper.create(make(WIDGET, "one", "a"))

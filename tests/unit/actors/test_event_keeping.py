@@ -1,6 +1,7 @@
 """How long events are kept."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from lamina.objects.types import Made
 from tests.unit.actors.paper import EVENT, Paper, make, planned, settle
 
 
-def event(paper: Paper, name: str, *, ago: timedelta = timedelta(0), **more: object) -> Made:
+def event(paper: Paper, name: str, *, ago: timedelta = timedelta(0), **more: Any) -> Made:
     return paper.create(make(EVENT, name, creationTimestamp=stamp(paper.now - ago), **more))
 
 
@@ -24,7 +25,7 @@ def event(paper: Paper, name: str, *, ago: timedelta = timedelta(0), **more: obj
         (timedelta(minutes=59), timedelta(minutes=1)),
     ],
 )
-def test_an_event_is_looked_at_again_when_its_hour_is_over(ago: timedelta, left: timedelta):
+def test_an_event_is_looked_at_again_when_its_hour_is_over(ago: timedelta, left: timedelta) -> None:
     paper = Paper()
     made = event(paper, "e", ago=ago)
 
@@ -33,7 +34,7 @@ def test_an_event_is_looked_at_again_when_its_hour_is_over(ago: timedelta, left:
     assert (plan.actions, plan.look_again) == ((), left)
 
 
-def test_an_event_goes_an_hour_after_it_was_written_and_only_if_it_is_still_that_one():
+def test_an_event_goes_an_hour_after_it_was_written_and_only_if_it_is_still_that_one() -> None:
     paper = Paper()
     made = event(paper, "e", ago=timedelta(hours=1))
 
@@ -42,7 +43,7 @@ def test_an_event_goes_an_hour_after_it_was_written_and_only_if_it_is_still_that
     assert deed == Delete(ref=meta.ref(made), uid=meta.uid(made), version=meta.resource_version(made))
 
 
-def test_an_event_that_was_counted_again_starts_its_hour_again():
+def test_an_event_that_was_counted_again_starts_its_hour_again() -> None:
     paper = Paper()
     counted = [{"manager": "kubelet", "time": stamp(paper.now - timedelta(minutes=10))}]
     made = event(paper, "e", ago=timedelta(hours=5), managedFields=counted)
@@ -52,7 +53,7 @@ def test_an_event_that_was_counted_again_starts_its_hour_again():
     assert (plan.actions, plan.look_again) == ((), timedelta(minutes=50))
 
 
-def test_too_many_events_lose_their_oldest(monkeypatch: pytest.MonkeyPatch):
+def test_too_many_events_lose_their_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "KEPT", 20)
     paper = Paper()
     for number in range(20):
@@ -63,10 +64,12 @@ def test_too_many_events_lose_their_oldest(monkeypatch: pytest.MonkeyPatch):
     event(paper, "new")
     settle(paper, EVENTS)
 
-    assert sorted(meta.name(one) for one in paper.listed(EVENT)) == [f"e{n:02}" for n in range(3, 20)] + ["new"]
+    assert sorted(meta.name(one) for one in paper.listed(EVENT)) == [f"e{n:02}" for n in range(3, 20)] + [
+        "new"
+    ]
 
 
-def test_of_an_event_only_who_it_is_and_when_it_was_written_is_kept():
+def test_of_an_event_only_who_it_is_and_when_it_was_written_is_kept() -> None:
     kept = last_written(
         {**make(EVENT, "e", creationTimestamp="2026-01-01T00:00:00Z"), "message": "long", "count": 3}
     )

@@ -17,10 +17,12 @@ from tests.unit.actors.paper import CONFIG_MAP, ROLE, WIDGET, Crashed, Paper, ma
 BACKGROUND, IN_FOREGROUND, ORPHANED = Propagation.BACKGROUND, Propagation.FOREGROUND, Propagation.ORPHAN
 
 
-def thing(paper: Paper, name: str, *owners: Obj, blocks: bool = False, what: Kind = CONFIG_MAP, **more: Any) -> Made:
+def thing(
+    paper: Paper, name: str, *owners: Obj, blocks: bool = False, what: Kind = CONFIG_MAP, **more: Any
+) -> Made:
     """Create an object that these own."""
-    refs = [meta.owner_ref(owner, blocks=blocks) for owner in owners]
-    return paper.create(make(what, name, **({"ownerReferences": refs} if refs else {}), **more))
+    refs: dict[str, Any] = {"ownerReferences": [meta.owner_ref(owner, blocks=blocks) for owner in owners]}
+    return paper.create(make(what, name, **(refs if owners else {}), **more))
 
 
 def stranger(uid: str = "nobody", api_version: str = "v1", kind: str = "ConfigMap") -> OwnerRef:
@@ -36,7 +38,7 @@ def owners_of(paper: Paper, obj: Obj) -> list[str]:
     return [ref["name"] for ref in meta.owner_refs(paper.get(meta.ref(obj)))]
 
 
-def test_what_belongs_to_nobody_else_goes_with_its_owner_and_so_does_what_belongs_to_that():
+def test_what_belongs_to_nobody_else_goes_with_its_owner_and_so_does_what_belongs_to_that() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner)
@@ -49,7 +51,7 @@ def test_what_belongs_to_nobody_else_goes_with_its_owner_and_so_does_what_belong
     assert names(paper) == {"other"}
 
 
-def test_an_object_with_a_living_owner_only_loses_the_reference_to_the_dead_one():
+def test_an_object_with_a_living_owner_only_loses_the_reference_to_the_dead_one() -> None:
     paper = Paper()
     dead, living = thing(paper, "dead"), thing(paper, "living")
     child = thing(paper, "child", dead, living)
@@ -60,7 +62,7 @@ def test_an_object_with_a_living_owner_only_loses_the_reference_to_the_dead_one(
     assert owners_of(paper, child) == ["living"]
 
 
-def test_an_owner_of_the_same_name_and_another_uid_is_another_owner():
+def test_an_owner_of_the_same_name_and_another_uid_is_another_owner() -> None:
     paper = Paper()
     first = thing(paper, "owner")
     child = thing(paper, "child", first)
@@ -72,7 +74,7 @@ def test_an_owner_of_the_same_name_and_another_uid_is_another_owner():
     assert not paper.has(child)
 
 
-def test_an_owner_that_never_was_is_looked_up_and_its_dependent_collected():
+def test_an_owner_that_never_was_is_looked_up_and_its_dependent_collected() -> None:
     paper = Paper()
     child = thing(paper, "child", ownerReferences=[stranger()])
 
@@ -81,7 +83,7 @@ def test_an_owner_that_never_was_is_looked_up_and_its_dependent_collected():
     assert not paper.has(child)
 
 
-def test_an_owner_that_memory_has_not_seen_yet_is_not_taken_for_gone():
+def test_an_owner_that_memory_has_not_seen_yet_is_not_taken_for_gone() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner)
@@ -96,7 +98,7 @@ def test_an_owner_that_memory_has_not_seen_yet_is_not_taken_for_gone():
     [("foo.example.com/v1", "Foo"), ("v1", "Foo"), ("v2", "ConfigMap")],
     ids=["unknown group", "unknown kind", "unknown version"],
 )
-def test_nothing_is_decided_about_owners_of_kinds_that_are_not_served(api_version: str, kind: str):
+def test_nothing_is_decided_about_owners_of_kinds_that_are_not_served(api_version: str, kind: str) -> None:
     paper = Paper()
     dead = thing(paper, "dead")
     child = thing(paper, "child", ownerReferences=[stranger("x", api_version, kind), meta.owner_ref(dead)])
@@ -110,7 +112,7 @@ def test_nothing_is_decided_about_owners_of_kinds_that_are_not_served(api_versio
     assert plan.look_again is not None
 
 
-def test_the_seen_end_of_an_owner_counts_even_when_its_kind_has_gone_with_it():
+def test_the_seen_end_of_an_owner_counts_even_when_its_kind_has_gone_with_it() -> None:
     paper = Paper()
     widget = thing(paper, "widget", what=WIDGET)
     child = thing(paper, "child", widget)
@@ -125,7 +127,7 @@ def test_the_seen_end_of_an_owner_counts_even_when_its_kind_has_gone_with_it():
 # ── in the foreground ──
 
 
-def test_an_owner_deleted_in_the_foreground_goes_after_what_blocks_it():
+def test_an_owner_deleted_in_the_foreground_goes_after_what_blocks_it() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     held = thing(paper, "held", owner, blocks=True, finalizers=["ex.example.com/hold"])
@@ -142,7 +144,7 @@ def test_an_owner_deleted_in_the_foreground_goes_after_what_blocks_it():
     assert names(paper) == set()
 
 
-def test_what_does_not_block_goes_too_and_holds_nobody_up():
+def test_what_does_not_block_goes_too_and_holds_nobody_up() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     thing(paper, "held", owner, finalizers=["ex.example.com/hold"])
@@ -153,7 +155,7 @@ def test_what_does_not_block_goes_too_and_holds_nobody_up():
     assert names(paper) == {"held"}
 
 
-def test_what_has_dependents_of_its_own_is_deleted_in_the_foreground_in_turn():
+def test_what_has_dependents_of_its_own_is_deleted_in_the_foreground_in_turn() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner, blocks=True)
@@ -166,7 +168,7 @@ def test_what_has_dependents_of_its_own_is_deleted_in_the_foreground_in_turn():
     assert FOREGROUND in meta.finalizers(paper.get(meta.ref(child)))
 
 
-def test_a_dependent_with_another_living_owner_stays_and_stops_blocking():
+def test_a_dependent_with_another_living_owner_stays_and_stops_blocking() -> None:
     paper = Paper()
     going, living = thing(paper, "going"), thing(paper, "living")
     child = thing(paper, "child", going, living, blocks=True)
@@ -189,7 +191,7 @@ def ring(paper: Paper, size: int) -> list[Made]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_a_circle_that_waits_for_itself_does_not_wait_for_ever(size: int):
+def test_a_circle_that_waits_for_itself_does_not_wait_for_ever(size: int) -> None:
     paper = Paper()
     first, *_ = ring(paper, size)
 
@@ -199,7 +201,7 @@ def test_a_circle_that_waits_for_itself_does_not_wait_for_ever(size: int):
     assert names(paper) == set()
 
 
-def test_a_circle_all_of_whose_members_were_deleted_at_once_comes_apart_too():
+def test_a_circle_all_of_whose_members_were_deleted_at_once_comes_apart_too() -> None:
     paper = Paper()
     for one in ring(paper, 3):
         paper.delete(meta.ref(one), IN_FOREGROUND)
@@ -212,7 +214,7 @@ def test_a_circle_all_of_whose_members_were_deleted_at_once_comes_apart_too():
 # ── orphans ──
 
 
-def test_orphans_stay_without_the_reference_and_their_owner_goes_last():
+def test_orphans_stay_without_the_reference_and_their_owner_goes_last() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner)
@@ -225,7 +227,7 @@ def test_orphans_stay_without_the_reference_and_their_owner_goes_last():
     assert [action.ref.name for action in paper.journal] == ["child", "owner"]
 
 
-def test_an_owner_does_not_go_while_one_orphan_could_not_be_let_go():
+def test_an_owner_does_not_go_while_one_orphan_could_not_be_let_go() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner)
@@ -241,7 +243,7 @@ def test_an_owner_does_not_go_while_one_orphan_could_not_be_let_go():
     ("finalizer", "how"),
     [("orphan", ORPHANED), ("foregroundDeletion", IN_FOREGROUND), ("ex.example.com/hold", BACKGROUND)],
 )
-def test_what_is_collected_goes_the_way_its_own_finalizers_say(finalizer: str, how: Propagation):
+def test_what_is_collected_goes_the_way_its_own_finalizers_say(finalizer: str, how: Propagation) -> None:
     paper = Paper()
     child = thing(paper, "child", ownerReferences=[stranger()], finalizers=[finalizer])
 
@@ -253,7 +255,7 @@ def test_what_is_collected_goes_the_way_its_own_finalizers_say(finalizer: str, h
 # ── namespaces and scopes ──
 
 
-def test_an_owner_in_another_namespace_is_none_and_that_is_said_once():
+def test_an_owner_in_another_namespace_is_none_and_that_is_said_once() -> None:
     paper = Paper()
     owner = thing(paper, "owner", namespace="far")
     child = thing(paper, "child", owner)
@@ -274,7 +276,7 @@ def test_an_owner_in_another_namespace_is_none_and_that_is_said_once():
     assert not paper.has(child)
 
 
-def test_a_namespaced_object_may_belong_to_one_of_the_cluster():
+def test_a_namespaced_object_may_belong_to_one_of_the_cluster() -> None:
     paper = Paper()
     owner = thing(paper, "owner", what=ROLE)
     child = thing(paper, "child", owner)
@@ -287,7 +289,7 @@ def test_a_namespaced_object_may_belong_to_one_of_the_cluster():
     assert not paper.has(child)
 
 
-def test_a_cluster_scoped_object_that_names_a_namespaced_owner_is_left_alone_and_warned_about_once():
+def test_a_cluster_scoped_object_that_names_a_namespaced_owner_is_left_alone_and_warned_about_once() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     role = thing(paper, "role", owner, what=ROLE)
@@ -305,7 +307,7 @@ def test_a_cluster_scoped_object_that_names_a_namespaced_owner_is_left_alone_and
 # ── whom a change concerns ──
 
 
-def test_a_change_of_status_concerns_nobody():
+def test_a_change_of_status_concerns_nobody() -> None:
     paper = Paper()
     owner = thing(paper, "owner")
     child = thing(paper, "child", owner)
@@ -314,14 +316,14 @@ def test_a_change_of_status_concerns_nobody():
     assert paper.concerned(GARBAGE, child, changed, paper.world(GARBAGE)) == []
 
 
-def test_an_object_without_owners_concerns_nobody_when_it_appears():
+def test_an_object_without_owners_concerns_nobody_when_it_appears() -> None:
     paper = Paper()
     lone = thing(paper, "lone")
 
     assert paper.concerned(GARBAGE, None, lone, paper.world(GARBAGE)) == []
 
 
-def test_actions_name_what_they_were_decided_on():
+def test_actions_name_what_they_were_decided_on() -> None:
     paper = Paper()
     dead, living = thing(paper, "dead"), thing(paper, "living")
     child = thing(paper, "child", dead, living)
@@ -372,7 +374,7 @@ def survivors(objects: list[Made], deleted: str | None, how: Propagation) -> set
 @settings(max_examples=300, deadline=None)
 def test_whoever_has_only_dead_owners_dies_in_any_order_and_whatever_crashes(
     graph: tuple[Paper, list[Made]], random: Random, how: Propagation, which: int, crash: int
-):
+) -> None:
     """
     Delete one object, stop after any number of writes, start again with nothing remembered.
     """
@@ -399,7 +401,7 @@ def test_whoever_has_only_dead_owners_dies_in_any_order_and_whatever_crashes(
 
 @given(graphs(), randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
-def test_a_settled_world_gives_an_empty_plan(graph: tuple[Paper, list[Made]], random: Random):
+def test_a_settled_world_gives_an_empty_plan(graph: tuple[Paper, list[Made]], random: Random) -> None:
     paper, _ = graph
     settle(paper, GARBAGE, random=random)
 
@@ -408,5 +410,5 @@ def test_a_settled_world_gives_an_empty_plan(graph: tuple[Paper, list[Made]], ra
         assert plan is None or plan.actions == ()
 
 
-def test_an_object_that_is_not_there_is_nothing_to_decide_about():
+def test_an_object_that_is_not_there_is_nothing_to_decide_about() -> None:
     assert GARBAGE.gather(Paper().world(GARBAGE), Ref("v1", "ConfigMap", "default", "none")) is None

@@ -42,7 +42,7 @@ def said(paper: Paper, name: str, condition: str) -> tuple[str, str, str]:
     return found["status"], found.get("reason", ""), found.get("message", "")
 
 
-def test_a_namespace_takes_everything_in_it_along_and_nothing_else():
+def test_a_namespace_takes_everything_in_it_along_and_nothing_else() -> None:
     paper = Paper()
     web = namespace(paper)
     paper.create(make(CONFIG_MAP, "settings", "web"))
@@ -55,7 +55,7 @@ def test_a_namespace_takes_everything_in_it_along_and_nothing_else():
     assert [str(ref) for ref in paper.objects] == ["configmap other/settings"]
 
 
-def test_a_namespace_that_is_not_to_go_is_left_alone():
+def test_a_namespace_that_is_not_to_go_is_left_alone() -> None:
     paper = Paper()
     web = namespace(paper)
     paper.create(make(CONFIG_MAP, "settings", "web"))
@@ -66,7 +66,7 @@ def test_a_namespace_that_is_not_to_go_is_left_alone():
     assert paper.has(web)
 
 
-def test_pods_go_first_and_the_rest_only_when_they_are_gone():
+def test_pods_go_first_and_the_rest_only_when_they_are_gone() -> None:
     paper = Paper()
     web = namespace(paper)
     pod = paper.create(make(POD, "pod", "web", finalizers=HOLD))
@@ -86,7 +86,7 @@ def test_pods_go_first_and_the_rest_only_when_they_are_gone():
     assert paper.objects == {}
 
 
-def test_what_remains_and_what_holds_it_is_said_in_the_conditions():
+def test_what_remains_and_what_holds_it_is_said_in_the_conditions() -> None:
     paper = Paper()
     web = namespace(paper)
     paper.create(make(CONFIG_MAP, "a", "web", finalizers=HOLD))
@@ -114,7 +114,7 @@ def test_what_remains_and_what_holds_it_is_said_in_the_conditions():
     assert paper.get(meta.ref(web))["status"]["phase"] == "Terminating"
 
 
-def test_somebody_elses_finalizer_on_the_namespace_keeps_it_after_it_is_empty():
+def test_somebody_elses_finalizer_on_the_namespace_keeps_it_after_it_is_empty() -> None:
     paper = Paper()
     web = namespace(paper, finalizers=HOLD)
     paper.create(make(CONFIG_MAP, "settings", "web"))
@@ -131,7 +131,7 @@ def test_somebody_elses_finalizer_on_the_namespace_keeps_it_after_it_is_empty():
     )
 
 
-def test_finalizing_keeps_the_metadata_of_the_namespace():
+def test_finalizing_keeps_the_metadata_of_the_namespace() -> None:
     paper = Paper()
     web = namespace(paper, finalizers=HOLD, labels={"team": "blue"})
 
@@ -144,7 +144,7 @@ def test_finalizing_keeps_the_metadata_of_the_namespace():
     assert meta.finalizers(last.obj) == HOLD
 
 
-def test_a_namespace_is_not_let_go_on_memorys_word_alone():
+def test_a_namespace_is_not_let_go_on_memorys_word_alone() -> None:
     """An object that was created a moment before the end may not have been seen."""
     paper = Paper()
     web = namespace(paper)
@@ -161,7 +161,7 @@ def test_a_namespace_is_not_let_go_on_memorys_word_alone():
     assert plan.actions == (DeleteAll(kind=CONFIG_MAP, namespace="web"),)
 
 
-def test_a_kind_that_cannot_be_deleted_as_a_whole_is_deleted_one_by_one():
+def test_a_kind_that_cannot_be_deleted_as_a_whole_is_deleted_one_by_one() -> None:
     one_by_one = CONFIG_MAP._replace(verbs=CONFIG_MAP.verbs - {"deletecollection"})
     paper = Paper(kinds=Kinds([one_by_one, *(kind for kind in KINDS if kind != CONFIG_MAP)]))
     web = namespace(paper)
@@ -173,7 +173,7 @@ def test_a_kind_that_cannot_be_deleted_as_a_whole_is_deleted_one_by_one():
     assert plan.actions == (Delete(ref=meta.ref(settings_), uid=meta.uid(settings_)),)
 
 
-def test_a_failure_to_delete_is_said_and_said_to_be_over():
+def test_a_failure_to_delete_is_said_and_said_to_be_over() -> None:
     paper = Paper()
     web = namespace(paper)
     paper.create(make(CONFIG_MAP, "settings", "web", finalizers=HOLD))
@@ -196,7 +196,7 @@ def test_a_failure_to_delete_is_said_and_said_to_be_over():
     assert said(paper, "web", "NamespaceDeletionContentFailure")[0] == "False"
 
 
-def test_a_condition_keeps_its_time_while_its_status_stays():
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     paper = Paper()
     web = namespace(paper)
     first = paper.create(make(CONFIG_MAP, "a", "web", finalizers=HOLD))
@@ -214,7 +214,7 @@ def test_a_condition_keeps_its_time_while_its_status_stays():
     assert [one["lastTransitionTime"] for one in before] == [one["lastTransitionTime"] for one in after]
 
 
-def test_nobody_furnishes_a_namespace_that_is_on_its_way_out():
+def test_nobody_furnishes_a_namespace_that_is_on_its_way_out() -> None:
     paper = Paper()
     web = namespace(paper)
     settle(paper, NAMESPACES, accounts("CERT"))
@@ -226,7 +226,7 @@ def test_nobody_furnishes_a_namespace_that_is_on_its_way_out():
 
 
 @pytest.mark.parametrize("deed", [Patch, Replace])
-def test_an_ending_costs_two_writes_beside_the_deletions(deed: type):
+def test_an_ending_costs_two_writes_beside_the_deletions(deed: type) -> None:
     paper = Paper()
     web = namespace(paper)
     paper.create(make(CONFIG_MAP, "settings", "web"))
@@ -244,7 +244,9 @@ def test_an_ending_costs_two_writes_beside_the_deletions(deed: type):
     integers(0, 10),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_namespace_ends_in_any_order_and_whatever_crashes(kinds: list[Any], random: Random, crash: int):
+def test_a_namespace_ends_in_any_order_and_whatever_crashes(
+    kinds: list[Any], random: Random, crash: int
+) -> None:
     paper = Paper()
     web = namespace(paper)
     owner: Made | None = None
@@ -261,7 +263,7 @@ def test_a_namespace_ends_in_any_order_and_whatever_crashes(kinds: list[Any], ra
     assert paper.objects == {}
 
 
-def test_what_happens_in_a_namespace_that_stays_concerns_nobody():
+def test_what_happens_in_a_namespace_that_stays_concerns_nobody() -> None:
     paper = Paper()
     namespace(paper)
     made = paper.create(make(CONFIG_MAP, "settings", "web"))
@@ -269,7 +271,7 @@ def test_what_happens_in_a_namespace_that_stays_concerns_nobody():
     assert paper.concerned(NAMESPACES, None, made, paper.world(NAMESPACES)) == []
 
 
-def test_what_happens_in_one_that_goes_concerns_it():
+def test_what_happens_in_one_that_goes_concerns_it() -> None:
     paper = Paper()
     web = namespace(paper)
     made = paper.create(make(CONFIG_MAP, "settings", "web"))

@@ -30,13 +30,13 @@ def definition(**spec: Any) -> dict[str, Any]:
     }
 
 
-def test_a_definition_brings_a_kind_for_each_version_it_serves():
+def test_a_definition_brings_a_kind_for_each_version_it_serves() -> None:
     assert [kind.api_version for kind in kinds_of(definition())] == ["ex.example.com/v1", "ex.example.com/v2"]
     assert all(kind.namespaced for kind in kinds_of(definition()))
     assert not any(kind.namespaced for kind in kinds_of(definition(scope="Cluster")))
 
 
-def test_what_is_kept_of_a_definition_says_the_same_about_its_kinds_without_its_schemas():
+def test_what_is_kept_of_a_definition_says_the_same_about_its_kinds_without_its_schemas() -> None:
     kept = names_only(definition())
 
     assert kinds_of(kept) == kinds_of(definition())
@@ -45,11 +45,11 @@ def test_what_is_kept_of_a_definition_says_the_same_about_its_kinds_without_its_
     assert "managedFields" not in str(kept)
 
 
-def test_a_definition_nobody_has_accepted_is_not_established():
+def test_a_definition_nobody_has_accepted_is_not_established() -> None:
     assert not is_established({**definition(), "status": {}})
 
 
-def test_a_card_says_who_it_is_whose_it_is_and_whether_it_goes():
+def test_a_card_says_who_it_is_whose_it_is_and_whether_it_goes() -> None:
     obj = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -64,7 +64,7 @@ def test_a_card_says_who_it_is_whose_it_is_and_whether_it_goes():
     }
 
 
-def test_a_whole_object_is_kept_but_for_who_wrote_what():
+def test_a_whole_object_is_kept_but_for_who_wrote_what() -> None:
     obj = {"metadata": {"name": "a", "managedFields": [{}]}, "data": {"a": "b"}}
 
     assert whole(obj) == {"metadata": {"name": "a"}, "data": {"a": "b"}}
@@ -80,11 +80,13 @@ def test_a_whole_object_is_kept_but_for_who_wrote_what():
         (Kind("apps/v1", "Deployment", "deployments", True), "web", "", "", "/apis/apps/v1/namespaces/web/deployments"),
     ],
 )  # fmt: skip
-def test_a_kind_knows_where_its_objects_are(kind: Kind, namespace: str, name: str, below: str, path: str):
+def test_a_kind_knows_where_its_objects_are(
+    kind: Kind, namespace: str, name: str, below: str, path: str
+) -> None:
     assert kind.path(namespace, name, below) == path
 
 
-def test_the_first_version_given_is_the_preferred_one():
+def test_the_first_version_given_is_the_preferred_one() -> None:
     new, old = Kind("apps/v1", "Thing", "things", True), Kind("apps/v1beta1", "Thing", "things", True)
     kinds = Kinds([new, old])
 

@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def test_an_action_names_the_uid_and_the_version_it_was_decided_on():
+def test_an_action_names_the_uid_and_the_version_it_was_decided_on() -> None:
     ref = Ref("v1", "ConfigMap", "web", "settings")
 
     assert delete(SETTINGS) == Delete(ref=ref, uid="u", version="7")
@@ -39,43 +39,43 @@ def test_an_action_names_the_uid_and_the_version_it_was_decided_on():
     assert (patch.ref, patch.uid, patch.version) == (ref, "u", "7")
 
 
-def test_a_finalizer_is_removed_and_the_others_stay():
+def test_a_finalizer_is_removed_and_the_others_stay() -> None:
     assert remove_finalizer(SETTINGS, "a/a").patch == {"metadata": {"finalizers": ["b/b"]}}
 
 
-def test_the_last_finalizer_takes_the_field_along():
+def test_the_last_finalizer_takes_the_field_along() -> None:
     alone = {**SETTINGS, "metadata": {**SETTINGS["metadata"], "finalizers": ["a/a"]}}
 
     assert remove_finalizer(alone, "a/a").patch == {"metadata": {"finalizers": None}}
 
 
-def test_a_status_patch_holds_what_changes_and_no_more():
+def test_a_status_patch_holds_what_changes_and_no_more() -> None:
     patch = set_status(SETTINGS, {"phase": "Busy", "ready": True})
 
     assert patch is not None
     assert (patch.patch, patch.subresource) == ({"status": {"ready": True, "note": None}}, "status")
 
 
-def test_a_status_that_is_there_already_is_not_written():
+def test_a_status_that_is_there_already_is_not_written() -> None:
     assert set_status(SETTINGS, {"phase": "Busy", "note": "old"}) is None
 
 
-def test_a_plan_without_actions_has_no_stages():
+def test_a_plan_without_actions_has_no_stages() -> None:
     assert one_stage("nothing", [], because="all is well") == Plan(because="all is well")
 
 
-def test_actions_are_shown_in_the_order_they_would_be_done():
+def test_actions_are_shown_in_the_order_they_would_be_done() -> None:
     first, second = delete(SETTINGS), remove_finalizer(SETTINGS, "a/a")
 
     assert Plan(stages=(Stage("one", (first,)), Stage("two", (second,)))).actions == (first, second)
 
 
-def test_the_same_happening_is_the_same_event():
+def test_the_same_happening_is_the_same_event() -> None:
     assert events.name_of(SETTINGS, "Why", "so") == events.name_of(SETTINGS, "Why", "so")
     assert events.name_of(SETTINGS, "Why", "so") != events.name_of(SETTINGS, "Why", "not")
 
 
-def test_what_happens_to_the_cluster_is_told_in_the_default_namespace():
+def test_what_happens_to_the_cluster_is_told_in_the_default_namespace() -> None:
     role = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}}
 
     made = events.warning(role, "Why", "so", by="me", now=NOW)

@@ -255,7 +255,7 @@ def _bytes(value: Any, path: Path, label: str | int) -> Any:
             raise Undecodable("", "", str(error)) from None
     if type(value) is list:
         # Bytes are a list of small numbers, too; hardly anybody writes them so.
-        return base64.b64encode(bytes(_byte(one, path, label) for one in value)).decode()
+        return base64.b64encode(bytes(_byte(one or 0, path, label) for one in value)).decode()
     raise Undecodable(_word(value), "[]uint8")
 
 

@@ -87,7 +87,7 @@ async def _create(
     )
     obj = kind.shape.decode(outcome.obj, Findings())
     obj = admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
-    row = await put_new(plane, target, obj, dry_run=options.dry_run)
+    row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, kind, shown(kind, row), plane.now(), status=201)
 
 

@@ -13,7 +13,7 @@ from lamina.server.metadata import generated_name
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import object_answer, remember, shown
-from lamina.server.request import Answer, Request
+from lamina.server.request import Answer, Identity, Request
 from lamina.server.specials import before_create
 from lamina.server.store import Expect, Row
 
@@ -30,12 +30,12 @@ async def create(plane: Plane, request: Request, target: Target) -> Answer:
     metadata = obj["metadata"]
     prefix = "" if metadata.get("name") else metadata.get("generateName", "")
     if not prefix:
-        return await _store(plane, request, target._replace(name=metadata.get("name", "")), obj, options)
+        return await store_new(plane, request, target._replace(name=metadata.get("name", "")), obj, options)
     kept = orjson.dumps(obj)
     for attempt in range(_ATTEMPTS):
         name = metadata["name"] = generated_name(prefix, plane.choose)
         try:
-            return await _store(plane, request, target._replace(name=name), obj, options)
+            return await store_new(plane, request, target._replace(name=name), obj, options)
         except AlreadyExists:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -44,16 +44,19 @@ async def create(plane: Plane, request: Request, target: Target) -> Answer:
     raise AssertionError("the last attempt answers or raises")
 
 
-async def _store(plane: Plane, request: Request, target: Target, obj: Made, options: WriteOptions) -> Answer:
+async def store_new(
+    plane: Plane, request: Request, target: Target, obj: Made, options: WriteOptions
+) -> Answer:
+    """Admit and store a decoded object under its name, and answer 201 with it."""
     obj = admit_create(plane, request, target, obj, options)
-    row = await put_new(plane, target, obj, dry_run=options.dry_run)
+    row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now(), status=201)
 
 
-async def put_new(plane: Plane, target: Target, obj: Made, *, dry_run: bool) -> Row:
+async def put_new(plane: Plane, target: Target, obj: Made, user: Identity, *, dry_run: bool) -> Row:
     """Store an admitted object that is not there yet, and return its row; a dry run only looks whether it could."""
     kind = target.kind
-    before_create(plane, target, obj)
+    before_create(plane, target, obj, user)
     stored = kind.shape.store(obj) if kind.converts or kind.custom else obj
     if dry_run:
         if plane.store.newest(target.key) is not None:

@@ -7,7 +7,7 @@ import orjson
 from lamina.errors import BadRequest, Cause, Conflict
 from lamina.objects.types import Made, Obj
 from lamina.server import words
-from lamina.server.admission import admit_update, check_version, is_same, place, read_body
+from lamina.server.admission import admit_namespace, admit_update, check_version, is_same, place, read_body
 from lamina.server.encoding import encode_stored
 from lamina.server.fields import invalid_error
 from lamina.server.kind import Kind
@@ -17,10 +17,32 @@ from lamina.server.rendering import object_answer, remember, shown
 from lamina.server.request import Answer, Request
 from lamina.server.specials import before_update
 from lamina.server.store import Row
+from lamina.server.verbs.create import store_new
+
+_MADE_BY_UPDATE = frozenset(
+    (
+        *("endpoints", "events", "limitranges", "services", "leases.coordination.k8s.io"),
+        *("runtimeclasses.node.k8s.io", "roles.rbac.authorization.k8s.io"),
+        *("rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io"),
+        "clusterrolebindings.rbac.authorization.k8s.io",
+    )
+)
+"""Kinds that a PUT creates where there is none; all others answer 404."""
+_NEEDS_VERSION = frozenset(
+    (
+        *("poddisruptionbudgets.policy", "leases.coordination.k8s.io", "runtimeclasses.node.k8s.io"),
+        *("csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io"),
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    )
+)
+"""Built-in kinds that, like custom ones, refuse a PUT which does not say what version it replaces."""
 
 
 async def update(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer 200 with the object as it now is. There is no upsert: an absent object is a 404."""
+    """Answer 200 with the object as it now is; an absent one is a 404, or for a few kinds created."""
     options = write_options(request, "UpdateOptions")
     new = read_body(request, target, options)
     place(target, new)
@@ -31,10 +53,14 @@ async def update(plane: Plane, request: Request, target: Target) -> Answer:
         )
     row = plane.store.newest(target.key)
     if row is None:
-        raise words.not_found(target.kind, target.name)
+        if target.subresource or target.kind.bucket not in _MADE_BY_UPDATE:
+            raise words.not_found(target.kind, target.name)
+        admit_namespace(plane, target, target.name)
+        metadata.pop("resourceVersion", None)
+        return await store_new(plane, request, target, new, options)
     old = orjson.loads(shown(target.kind, row))
     wanted = metadata.get("resourceVersion", "")
-    if target.kind.custom and not wanted:
+    if not wanted and (target.kind.custom or target.kind.bucket in _NEEDS_VERSION):
         cause = Cause(
             "FieldValueInvalid",
             "Invalid value: 0x0: must be specified for an update",

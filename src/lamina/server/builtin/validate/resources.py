@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from fractions import Fraction
+from functools import lru_cache
 
 from lamina.errors import Cause
 from lamina.objects import names
@@ -43,6 +44,7 @@ Checked = Callable[[str, str], list[Cause]]
 """Checks a resource's name; given it and the path."""
 
 
+@lru_cache(maxsize=4096)
 def amount(text_of_it: str) -> Fraction:
     """Return how much a quantity is; what cannot be read is nothing."""
     try:
@@ -139,7 +141,6 @@ def requirements(
     limits, requests = part(resources, "limits"), part(resources, "requests")
     for name, value in limits.items():
         said += _one(f"{path}.limits[{name}]", name, value, check_name)
-        said += _whole_pages(f"{path}.limits[{name}]", name, value)
     for name, value in requests.items():
         said += _one(f"{path}.requests[{name}]", name, value, check_name)
         limit = limits.get(name)
@@ -153,15 +154,19 @@ def requirements(
                 said.append(invalid(f"{path}.requests", value, rule))
         elif not is_shared(name):
             said.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        said += _whole_pages(f"{path}.requests[{name}]", name, value)
-    asked = [*limits, *requests]
-    if any(map(is_huge_page, asked)) and "cpu" not in asked and "memory" not in asked:
+    asked = {**limits, **requests}
+    if "cpu" not in asked and "memory" not in asked and any(map(is_huge_page, asked)):
         said.append(forbidden(path, "HugePages require cpu or memory"))
-    return said + _claims(resources, claims or (), f"{path}.claims")
+    if resources.get("claims"):
+        said += _claims(resources, claims or (), f"{path}.claims")
+    return said
 
 
 def _one(path: str, name: str, value: str, check_name: Checked) -> list[Cause]:
-    return check_name(path, name) + resource_amount(path, name, value)
+    if name in {"cpu", "memory"} and amount(value) >= 0:
+        return []
+    said = check_name(path, name) + resource_amount(path, name, value)
+    return said + _whole_pages(path, name, value)
 
 
 def _whole_pages(path: str, name: str, value: str) -> list[Cause]:

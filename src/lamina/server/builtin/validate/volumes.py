@@ -43,7 +43,8 @@ _ORDER: Final = (
     "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk",
     "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The order in which a second source is noticed."""
+_PLACE: Final = {kind: place for place, kind in enumerate(_ORDER)}
+"""Which sources there are, and in which order a second one is noticed."""
 _SECOND: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _INSIDE: Final = {"gcePersistentDisk": "persistentDisk"}
 """Where the server's own paths differ from the fields' names."""
@@ -80,8 +81,8 @@ def volumes(spec: Obj, pod_name: str, path: str, *, is_pod: bool) -> tuple[dict[
 def _source(volume: Obj, path: str, pod_name: str, *, is_pod: bool) -> list[Cause]:
     said: list[Cause] = []
     found = ""
-    for kind in _ORDER:
-        source = volume.get(kind)
+    for kind in sorted((kind for kind in volume if kind in _PLACE), key=_PLACE.__getitem__):
+        source = volume[kind]
         if source is None:
             continue
         if found:

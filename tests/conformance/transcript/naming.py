@@ -1,0 +1,74 @@
+"""
+Names for what differs from run to run.
+
+Namespaces, uids, times and resource versions are never the same twice. In a
+transcript they stand under a name: what the story remembered under the name it
+chose, the rest as `<uid>`, `<time>` and so on. Versions are numbered as a story
+meets them, so that `v1` twice means that nothing was written in between.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+_VARIABLE = re.compile(r"\$(\w+)")
+_REPEATED = re.compile(r"\$\{(.+?)\*(\d+)\}", re.DOTALL)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MICRO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+_TIME = re.compile(r"\b(?!2001)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_RUN = re.compile(r"(.)\1{49,}", re.DOTALL)
+_LONGEST = 1200
+
+
+class Names:
+    """What one story calls the things it meets."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        self._known = dict(known)
+        self._hidden = {"ns": known["ns"]} if "ns" in known else {}
+        self._versions: dict[str, str] = {}
+
+    def remember(self, name: str, value: str) -> None:
+        """Let `$name` stand for a value from here on."""
+        self._known[name] = self._hidden[name] = value
+
+    def fill(self, text: str) -> str:
+        """Return a text with every known `$name` replaced, and `${x*3}` written out; others stay as they are."""
+        text = _VARIABLE.sub(lambda found: self._known.get(found[1], found[0]), text)
+        return _REPEATED.sub(lambda found: found[1] * int(found[2]), text)
+
+    def path(self, text: str) -> str:
+        """Return a path with its names filled in and what a URL cannot hold escaped."""
+        return quote(self.fill(text), safe="/?&=%:;,.!~*'()[]+@$-_")
+
+    def hide(self, text: str) -> str:
+        """Return a text with everything that differs from run to run under its name."""
+        for name, value in sorted(self._hidden.items(), key=lambda item: -len(item[1])):
+            if value:
+                text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w])", f"${name}", text)
+        text = _UUID.sub("<uid>", text)
+        text = _TIME.sub("<time>", _MICRO.sub("<microtime>", text))
+        text = _RUN.sub(lambda found: f"({found[1]}*{len(found[0])})", text)
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+        return text
+
+    def version(self, value: object) -> str:
+        """Return the name of a resource version."""
+        if not isinstance(value, str) or not value.isdigit():
+            return repr(value)
+        return self._versions.setdefault(value, f"v{len(self._versions) + 1}")
+
+    def named(self, value: Any) -> Any:
+        """Return a JSON value with names in place of what differs."""
+        if isinstance(value, str):
+            return self.hide(value)
+        if isinstance(value, list):
+            return [self.named(one) for one in value]
+        if isinstance(value, dict):
+            return {
+                self.hide(key): self.version(one) if key == "resourceVersion" else self.named(one)
+                for key, one in value.items()
+            }
+        return value

@@ -1,0 +1,147 @@
+"""
+The form of a transcript file.
+
+    # a remark
+    == A sentence that says what the story shows
+    > POST $cm                      what is said: a request and its body
+    > {metadata: {name: a}}
+    @uid metadata.uid               remember part of the answer as $uid
+    ? metadata.name data            which parts of the answer are told, when not all
+    < 201                           what a real server answers
+    ~ why the embedded server answers otherwise on purpose
+    ~< 400 BadRequest               and what it answers
+
+A line that starts with `>>` belongs to the body and is sent as it stands; other
+bodies are written as YAML and sent as JSON. What can be said is listed in `play.py`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.conformance.transcript.trouble import TranscriptError
+
+
+@dataclass(slots=True)
+class Step:
+    """One thing said and what comes back."""
+
+    said: str
+    line: int
+    body: list[str] = field(default_factory=list)
+    raw: bool = False
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    view: str = ""
+    answer: list[str] = field(default_factory=list)
+    because: str = ""
+    own_answer: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    """The lines of the step up to its answer, as they stand in the file."""
+
+    def expected(self, embedded: bool) -> list[str]:
+        """Return the lines that a server should answer."""
+        return self.own_answer if embedded and self.because else self.answer
+
+
+@dataclass(slots=True)
+class Story:
+    """A title and the steps under it."""
+
+    title: str
+    line: int
+    remarks: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Script:
+    """All stories of one file, and the remarks at its head."""
+
+    path: Path
+    head: list[str]
+    stories: list[Story]
+
+
+def read_script(path: Path) -> Script:
+    """Return the stories of a file."""
+    script = Script(path, [], [])
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            _take(script, number, line)
+        except (ValueError, IndexError) as trouble:
+            raise TranscriptError(f"{path.name}:{number}: {trouble}: {line}") from None
+    return script
+
+
+def _take(script: Script, number: int, line: str) -> None:
+    if line.startswith("== "):
+        script.stories.append(Story(line[3:], number))
+        return
+    if not script.stories:
+        script.head.append(line)
+        return
+    story = script.stories[-1]
+    if not line or line.startswith("#"):
+        story_lines = story.steps[-1] if story.steps else None
+        if line and story_lines is None:
+            story.remarks.append(line)
+        elif line:
+            raise ValueError("a remark stands before the first step of its story")
+        return
+    sign, _, rest = line.partition(" ")
+    if sign == ">" and (not story.steps or _is_request(rest)):
+        story.steps.append(Step(rest, number, written=[line]))
+        return
+    step = story.steps[-1]
+    if sign in (">", ">>"):
+        step.raw |= sign == ">>"
+        step.body.append(rest)
+        step.written.append(line)
+    elif sign.startswith("@"):
+        step.kept.append((sign[1:], rest))
+        step.written.append(line)
+    elif sign == "?":
+        step.view = rest
+        step.written.append(line)
+    elif sign == "<":
+        step.answer.append(rest)
+    elif sign == "~":
+        step.because = rest
+    elif sign == "~<":
+        step.own_answer.append(rest)
+    else:
+        raise ValueError("a line of no known form")
+
+
+_VERBS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WATCH", "OPEN", "READ", "kubectl")
+
+
+def _is_request(rest: str) -> bool:
+    words = rest.split()
+    if words and words[0] == "EVENTUALLY":
+        words = words[1:]
+    while words and "=" in words[0] and words[0].partition("=")[0].isupper():
+        words = words[1:]
+    return bool(words) and words[0].partition("/")[0] in _VERBS
+
+
+def write_script(script: Script) -> None:
+    """Write a script back to its file, answers and all."""
+    script.path.write_text("\n".join(_lines(script)) + "\n")
+
+
+def _lines(script: Script) -> Iterator[str]:
+    head = list(script.head)
+    while head and not head[-1]:
+        head.pop()
+    yield from head
+    for story in script.stories:
+        yield ""
+        yield f"== {story.title}"
+        yield from story.remarks
+        for step in story.steps:
+            yield from step.written
+            yield from (f"< {line}".rstrip() for line in step.answer)
+            if step.because:
+                yield f"~ {step.because}"
+                yield from (f"~< {line}".rstrip() for line in step.own_answer)
