@@ -11,6 +11,9 @@ from bench.measure import Results, measure
 from bench.table import alone, busiest_load, comparison, failures, middle
 from tests.bed.server import Which
 
+# A load above this before we start is somebody else's, and hits the two servers unequally.
+QUIET = 1.0
+
 
 def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path | None) -> int:
     """
@@ -20,6 +23,7 @@ def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path |
     the turns alternate, so that a slow minute of the machine hits both.
     """
     started = time.monotonic()
+    busy_before = os.getloadavg()[0]
     passes: dict[Which, list[Results]] = {one: [] for one in which}
     for number in range(1, rounds + 1):
         for one in which:
@@ -40,8 +44,14 @@ def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path |
     print(f"\n{os.cpu_count()} processors, {rounds} rounds of {seconds:g} s a row, {spent:.0f} s in all")
     share = busiest_load([results for turns in passes.values() for results in turns])
     print(f"the load generator never used more than {share:.0%} of one processor")
+    if busy_before > QUIET:
+        print(f"the machine was busy with other things (load {busy_before:.1f}): these figures prove nothing")
     if save:
-        machine = {"processors": os.cpu_count(), "system": platform.platform()}
+        machine = {
+            "processors": os.cpu_count(),
+            "system": platform.platform(),
+            "load_before": busy_before,
+        }
         save.write_text(
             json.dumps({"machine": machine, "medians": medians, "rounds": passes}, indent=2) + "\n"
         )

@@ -93,14 +93,14 @@ async def test_fields_select(client: Client, namespace: str) -> None:
 
 
 async def test_a_watch_tells_what_happened_after_a_version_in_order(client: Client, namespace: str) -> None:
-    made = await client.create(config_map(namespace, "a"))
+    made = await client.create(config_map(namespace, "a", labels={"mine": "yes"}))
     start = meta.resource_version(made)
     await client.patch(at(namespace, "a"), {"data": {"colour": "blue"}})
-    await client.create(config_map(namespace, "b"))
+    await client.create(config_map(namespace, "b", labels={"mine": "yes"}))
     await client.delete(at(namespace, "a"))
 
     heard = []
-    async with aclosing(client.watch(CONFIG_MAP, namespace, version=start)) as events:
+    async with aclosing(client.watch(CONFIG_MAP, namespace, version=start, labels="mine")) as events:
         async for event in events:
             if event["type"] != "BOOKMARK":
                 heard.append((event["type"], meta.name(event["object"])))

@@ -16,7 +16,7 @@ from lamina.objects.types import Made, Ref
 from lamina.runtime.manager import Manager
 from lamina.settings import Settings
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @asynccontextmanager
@@ -73,10 +73,6 @@ def config_map(
     refs = [meta.owner_ref(owner, blocks=blocks) for owner in owners]
     named = {"name": name, "namespace": namespace, **({"ownerReferences": refs} if refs else {}), **metadata}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
-
-
-def namespace(name: str) -> Made:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def definition(plural: str, kind: str, group: str = "runtime.example.com") -> Made:

@@ -1,108 +1,108 @@
-"""The actors on a whole server: what kubectl's users see them do."""
+"""
+The actors on a whole server: what kubectl's users see them do.
 
-from collections.abc import AsyncIterator
+On a real server it is the controller manager that is seen at work, and it
+passes the same tests.
+"""
 
 import pytest
 
-from lamina.app import App
 from lamina.client.client import Client
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Ref
-from tests.runtime.cluster import (
-    at,
-    config_map,
-    definition,
-    embedded,
-    namespace,
-    until,
-    until_gone,
-    until_there,
-)
+from tests.runtime.cluster import at, config_map, definition, until, until_gone, until_there
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOLD = ["ex.example.com/hold"]
 
 
-@pytest.fixture
-async def app() -> AsyncIterator[App]:
-    async with embedded() as app:
-        yield app
+def place(name: str) -> Ref:
+    return Ref("v1", "Namespace", "", name)
 
 
-@pytest.fixture
-def client(app: App) -> Client:
-    return app.client()
+async def widgets(client: Client, namespace: str) -> Made:
+    """Define a kind of Widget that no other test has, and wait until it is served."""
+    made = await client.create(definition("widgets", "Widget", f"{namespace}.example.com"))
+    await until(client, meta.ref(made), lambda obj: _condition(obj, "Established") == "True")
+    return made
 
 
-def web() -> Ref:
-    return Ref("v1", "Namespace", "", "web")
+async def widget(client: Client, namespace: str, **metadata: object) -> Made:
+    api_version = f"{namespace}.example.com/v1"
+    wanted = {"name": "w", "namespace": namespace, **metadata}
+    return await client.create({"apiVersion": api_version, "kind": "Widget", "metadata": wanted})
 
 
-async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generation(client: Client) -> None:
-    owner = await client.create(config_map("owner"))
-    child = await client.create(config_map("child", "default", owner))
-    await client.create(config_map("grandchild", "default", child))
+async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generation(
+    client: Client, namespace: str
+) -> None:
+    owner = await client.create(config_map("owner", namespace))
+    child = await client.create(config_map("child", namespace, owner))
+    await client.create(config_map("grandchild", namespace, child))
 
-    await client.delete(at("owner"))
+    await client.delete(at("owner", namespace))
 
-    await until_gone(client, at("child"))
-    await until_gone(client, at("grandchild"))
+    await until_gone(client, at("child", namespace))
+    await until_gone(client, at("grandchild", namespace))
 
 
-async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Client) -> None:
-    owner = await client.create(config_map("owner"))
-    await client.create(config_map("child", "default", owner, blocks=True, finalizers=HOLD))
+async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Client, namespace: str) -> None:
+    owner = await client.create(config_map("owner", namespace))
+    await client.create(config_map("child", namespace, owner, blocks=True, finalizers=HOLD))
 
-    held = await client.delete(at("owner"), propagation="Foreground")
-    await until(client, at("child"), lambda obj: obj is not None and meta.is_deleting(obj))
+    held = await client.delete(at("owner", namespace), propagation="Foreground")
+    await until(client, at("child", namespace), lambda obj: obj is not None and meta.is_deleting(obj))
     assert meta.finalizers(held) == ["foregroundDeletion"]
-    assert meta.is_deleting(await client.get(at("owner")))
+    assert meta.is_deleting(await client.get(at("owner", namespace)))
 
-    await client.patch(at("child"), {"metadata": {"finalizers": None}})
-    await until_gone(client, at("owner"))
+    await client.patch(at("child", namespace), {"metadata": {"finalizers": None}})
+    await until_gone(client, at("owner", namespace))
 
 
-async def test_orphans_stay_and_lose_their_owner(client: Client) -> None:
-    owner = await client.create(config_map("owner"))
-    await client.create(config_map("child", "default", owner))
+async def test_orphans_stay_and_lose_their_owner(client: Client, namespace: str) -> None:
+    owner = await client.create(config_map("owner", namespace))
+    await client.create(config_map("child", namespace, owner))
     # The collector has seen the child once it has seen something that happened after it.
-    bait = await client.create(config_map("bait"))
-    await client.create(config_map("fish", "default", bait))
-    await client.delete(at("bait"))
-    await until_gone(client, at("fish"))
+    bait = await client.create(config_map("bait", namespace))
+    await client.create(config_map("fish", namespace, bait))
+    await client.delete(at("bait", namespace))
+    await until_gone(client, at("fish", namespace))
 
-    await client.delete(at("owner"), propagation="Orphan")
-    await until_gone(client, at("owner"))
+    await client.delete(at("owner", namespace), propagation="Orphan")
+    await until_gone(client, at("owner", namespace))
 
-    assert meta.owner_refs(await client.get(at("child"))) == ()
+    assert list(meta.owner_refs(await client.get(at("child", namespace)))) == []
 
 
-async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_not(client: Client) -> None:
+async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_not(
+    client: Client, namespace: str
+) -> None:
     absent = {"apiVersion": "v1", "kind": "ConfigMap", "name": "zzz", "uid": "1"}
     unknown = {"apiVersion": "foo.example.com/v1", "kind": "Foo", "name": "zzz", "uid": "2"}
-    await client.create(config_map("kept", ownerReferences=[unknown]))
-    await client.create(config_map("lost", ownerReferences=[absent]))
+    await client.create(config_map("kept", namespace, ownerReferences=[unknown]))
+    await client.create(config_map("lost", namespace, ownerReferences=[absent]))
 
-    await until_gone(client, at("lost"))
+    await until_gone(client, at("lost", namespace))
 
-    assert meta.owner_refs(await client.get(at("kept"))) == [unknown]
+    assert meta.owner_refs(await client.get(at("kept", namespace))) == [unknown]
 
 
-async def test_a_circle_comes_apart(client: Client) -> None:
-    first = await client.create(config_map("first"))
-    second = await client.create(config_map("second", "default", first, blocks=True))
+async def test_a_circle_comes_apart(client: Client, namespace: str) -> None:
+    first = await client.create(config_map("first", namespace))
+    second = await client.create(config_map("second", namespace, first, blocks=True))
     closing = [meta.owner_ref(second, blocks=True)]
-    await client.patch(at("first"), {"metadata": {"ownerReferences": closing}})
+    await client.patch(at("first", namespace), {"metadata": {"ownerReferences": closing}})
 
-    await client.delete(at("first"), propagation="Foreground")
+    await client.delete(at("first", namespace), propagation="Foreground")
 
-    await until_gone(client, at("first"))
-    await until_gone(client, at("second"))
+    await until_gone(client, at("first", namespace))
+    await until_gone(client, at("second", namespace))
 
 
-async def test_every_namespace_is_furnished_and_stays_so(client: Client) -> None:
-    await client.create(namespace("web"))
-    root = await until_there(client, at("kube-root-ca.crt", "web"))
-    await until_there(client, Ref("v1", "ServiceAccount", "web", "default"))
+async def test_every_namespace_is_furnished_and_stays_so(client: Client, namespace: str) -> None:
+    root = await until_there(client, at("kube-root-ca.crt", namespace))
+    await until_there(client, Ref("v1", "ServiceAccount", namespace, "default"))
 
     await client.delete(meta.ref(root))
     again = await until(
@@ -114,71 +114,68 @@ async def test_every_namespace_is_furnished_and_stays_so(client: Client) -> None
     assert [entry["manager"] for entry in again["metadata"]["managedFields"]] == ["kube-controller-manager"]
 
 
-async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(client: Client) -> None:
-    await client.create(namespace("web"))
-    await client.create(config_map("settings", "web"))
-    made = await client.create(definition("widgets", "Widget"))
-    await until(client, meta.ref(made), lambda obj: _condition(obj, "Established") == "True")
-    await client.create(
-        {
-            "apiVersion": "runtime.example.com/v1",
-            "kind": "Widget",
-            "metadata": {"name": "w", "namespace": "web"},
-        }
+async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(
+    client: Client, namespace: str
+) -> None:
+    await client.create(config_map("settings", namespace))
+    made = await widgets(client, namespace)
+    await widget(client, namespace)
+
+    await client.delete(place(namespace))
+    await until_gone(client, place(namespace))
+
+    assert (await client.list(("v1", "ConfigMap"), namespace)).items == ()
+    assert (await client.list((f"{namespace}.example.com/v1", "Widget"), namespace)).items == ()
+    await client.delete(meta.ref(made))
+
+
+async def test_what_holds_a_namespace_is_said(client: Client, namespace: str) -> None:
+    await client.create(config_map("held", namespace, finalizers=HOLD))
+
+    await client.delete(place(namespace))
+    told = await until(
+        client, place(namespace), lambda obj: _condition(obj, "NamespaceFinalizersRemaining") == "True"
     )
-
-    await client.delete(web())
-    await until_gone(client, web())
-
-    assert (await client.list(("v1", "ConfigMap"), "web")).items == ()
-    assert (await client.list(("runtime.example.com/v1", "Widget"), "web")).items == ()
-
-
-async def test_what_holds_a_namespace_is_said(client: Client) -> None:
-    await client.create(namespace("web"))
-    await client.create(config_map("held", "web", finalizers=HOLD))
-
-    await client.delete(web())
-    told = await until(client, web(), lambda obj: _condition(obj, "NamespaceFinalizersRemaining") == "True")
     assert told is not None
     said = conditions.find(told["status"]["conditions"], "NamespaceContentRemaining")
     assert said is not None
     assert said.get("message") == "Some resources are remaining: configmaps. has 1 resource instances"
     assert told["status"]["phase"] == "Terminating"
 
-    await client.patch(at("held", "web"), {"metadata": {"finalizers": None}})
-    await until_gone(client, web())
+    await client.patch(at("held", namespace), {"metadata": {"finalizers": None}})
+    await until_gone(client, place(namespace))
 
 
-async def test_a_definition_goes_with_its_objects_and_theirs(client: Client) -> None:
-    made = await client.create(definition("widgets", "Widget"))
-    await until(client, meta.ref(made), lambda obj: _condition(obj, "Established") == "True")
-    widget = await client.create(
-        {
-            "apiVersion": "runtime.example.com/v1",
-            "kind": "Widget",
-            "metadata": {"name": "w", "namespace": "default", "finalizers": HOLD},
-        }
-    )
-    await client.create(config_map("child", "default", widget))
+async def test_a_definition_goes_with_its_objects_and_theirs(client: Client, namespace: str) -> None:
+    defined = await widgets(client, namespace)
+    made = await widget(client, namespace, finalizers=HOLD)
+    await client.create(config_map("child", namespace, made))
 
-    await client.delete(meta.ref(made))
-    await until(client, meta.ref(made), lambda obj: _condition(obj, "Terminating") == "True")
-    await client.patch(meta.ref(widget), {"metadata": {"finalizers": None}})
+    await client.delete(meta.ref(defined))
+    told = await until(client, meta.ref(defined), lambda obj: _condition(obj, "Terminating") == "True")
+    await until(client, meta.ref(made), lambda obj: obj is not None and meta.is_deleting(obj))
+    await client.patch(meta.ref(made), {"metadata": {"finalizers": None}})
 
-    await until_gone(client, meta.ref(made))
-    await until_gone(client, at("child"))
+    assert told is not None
+    await until_gone(client, meta.ref(defined))
+    await until_gone(client, at("child", namespace))
 
 
-async def test_the_wrong_namespace_is_warned_about(client: Client) -> None:
-    await client.create(namespace("far"))
-    owner = await client.create(config_map("owner", "far"))
-    child = await client.create(config_map("child", "default", owner))
+async def test_the_wrong_namespace_is_warned_about(client: Client, namespace: str) -> None:
+    owner = await client.create(config_map(f"owner-{namespace}", "default"))
+    # It has to have been seen where it is before it can be missed where it is not.
+    bait = await client.create(config_map("bait", namespace))
+    await client.create(config_map("fish", namespace, bait))
+    await client.delete(at("bait", namespace))
+    await until_gone(client, at("fish", namespace))
 
-    await until_gone(client, at("child"))
+    child = await client.create(config_map("child", namespace, owner))
+    await until_gone(client, at("child", namespace))
+    events = ("v1", "Event")
+    found = await client.list(events, namespace, fields="reason=OwnerRefInvalidNamespace")
 
-    found = await client.list(("v1", "Event"), "default", fields="reason=OwnerRefInvalidNamespace")
     assert [event["involvedObject"]["uid"] for event in found.items] == [meta.uid(child)]
+    await client.delete(meta.ref(owner))
 
 
 def _condition(obj: Made | None, name: str) -> str:

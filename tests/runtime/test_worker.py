@@ -12,7 +12,7 @@ from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import ManualClock
 from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import AT_ONCE, NOTHING, Create, Plan, change, one_stage
+from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
 from lamina.core.questions import Absent, Answers, Found, Question, Read
 from lamina.core.world import Change, World, whole
 from lamina.errors import LaminaError
@@ -93,7 +93,7 @@ def count_to(limit: int) -> Planner:
         if counted(obj) == limit:
             return NOTHING
         step = change(obj, {"data": {"count": str(counted(obj) + 1)}})
-        return one_stage("count", [step], because="there is more to count", again=AT_ONCE)
+        return one_stage("count", [step], because="there is more to count")
 
     return plan
 
@@ -136,7 +136,7 @@ async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client) -> None
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         match answers.get(Read(at("taken"))):
             case Absent():
-                return one_stage("make it", [Create(obj=taken)], because="it is free", again=AT_ONCE)
+                return one_stage("make it", [Create(obj=taken)], because="it is free")
             case Found(found) if counted(obj) == 0:
                 step = change(obj, {"data": {"count": "1", "found": meta.uid(found)}})
                 return one_stage("note it", [step], because="it is taken")

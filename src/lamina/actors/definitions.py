@@ -17,7 +17,6 @@ from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.definitions import DEFINITION, conditions_of, is_established, kinds_of, names_only
 from lamina.core.plan import (
-    AT_ONCE,
     NOTHING,
     Action,
     DeleteAll,
@@ -39,6 +38,7 @@ from lamina.objects.types import Obj, Ref
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _TERMINATING = "Terminating"
 _PATIENCE = timedelta(minutes=1)
+_AGAIN = timedelta(seconds=5)
 
 _IN_PROGRESS = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _UNCONFIRMED = (
@@ -83,7 +83,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
         return _let_go(view, said, now)
     if not _is_said(view.definition, _progress(view)):
         say = _say(view.definition, _IN_PROGRESS, now)
-        return one_stage("say so", [say], because="its objects go first", again=AT_ONCE)
+        return one_stage("say so", [say], because="its objects go first", again=_AGAIN)
     answer = answers.get(ReadAll(view.kind, ""))
     instances = view.instances or (answer.objects if isinstance(answer, Listed) else ())
     if not instances:
@@ -91,7 +91,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
     doomed = {meta.namespace(one) for one in instances if not meta.is_deleting(one)}
     if doomed:
         actions = [DeleteAll(kind=view.kind, namespace=namespace) for namespace in sorted(doomed)]
-        return one_stage("delete its objects", actions, because="its objects go first", again=AT_ONCE)
+        return one_stage("delete its objects", actions, because="its objects go first", again=_AGAIN)
     return _wait(view, len(instances), now)
 
 
@@ -110,7 +110,7 @@ def _let_go(view: View, said: tuple[str, str, str], now: datetime) -> Plan:
     others = any(one != FINALIZER for one in meta.finalizers(view.definition))
     if others and not _is_said(view.definition, [said]):
         say = _say(view.definition, said, now)
-        return one_stage("say so", [say], because="none of its objects is left", again=AT_ONCE)
+        return one_stage("say so", [say], because="none of its objects is left", again=_AGAIN)
     release: Action = remove_finalizer(view.definition, FINALIZER)
     return one_stage("let it go", [release], because="none of its objects is left")
 

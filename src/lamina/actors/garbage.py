@@ -304,7 +304,7 @@ def concerns(world: World, change: Change) -> Iterable[Ref]:
     """
     before, after = change.before, change.after
     if after is not None:
-        if _bearing(after) != (_bearing(before) if before is not None else None) and _is_bound(after):
+        if _is_bound(after) and (before is None or _bearing(before) != _bearing(after)):
             yield change.ref
         if _waits(after) and not (before is not None and _waits(before)):
             yield from map(meta.ref, world.owned_by(meta.uid(after)))

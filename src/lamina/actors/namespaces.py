@@ -18,7 +18,6 @@ from typing import TypeAlias
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import (
-    AT_ONCE,
     NOTHING,
     Action,
     Delete,
@@ -40,6 +39,7 @@ FINALIZER = "kubernetes"
 _NAMESPACE = GroupKind("", "Namespace")
 _POD = GroupKind("", "Pod")
 _AGAIN = timedelta(seconds=5)
+"""When to look again if nothing is heard. Everything that helps a namespace to its end is; this is for the rest."""
 
 _DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 _PARSING = "NamespaceDeletionGroupVersionParsingFailure"
@@ -106,12 +106,12 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
         doomed = {kind: there for kind, there in doomed.items() if kind.group_kind == _POD}
     if doomed:
         actions = [action for kind, there in doomed.items() for action in _end(view, kind, there)]
-        return one_stage("empty it", actions, because=f"deleting {_names(doomed)}", again=AT_ONCE)
+        return one_stage("empty it", actions, because=f"deleting {_names(doomed)}", again=_AGAIN)
 
     say = _report(view.namespace, _wanted(contents), now)
     if say:
         because = f"waiting for {_names(contents)}" if contents else "it is empty"
-        return one_stage("say so", say, because=because, again=AT_ONCE)
+        return one_stage("say so", say, because=because, again=_AGAIN)
     if contents:
         return Plan(look_again=_AGAIN, because=f"waiting for {_names(contents)}")
     return one_stage("let it go", [_finalize(view)], because="it is empty")

@@ -22,9 +22,6 @@ from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
 
-AT_ONCE = timedelta(0)
-"""Look again as soon as what was written can be seen."""
-
 
 class Propagation(StrEnum):
     """What becomes of the dependents of an object that is deleted."""
@@ -122,9 +119,11 @@ class Stage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """
-    What happens next, why, and when to look again if nothing changes before.
+    What happens next, why, and when to look again if nothing is heard before.
 
-    An empty plan says that everything is as it should be, or that somebody else has to move first.
+    What a plan writes is heard of like everything else, so a next step needs no
+    appointment. An empty plan says that everything is as it should be, or that
+    somebody else has to move first.
     """
 
     stages: tuple[Stage, ...] = ()

@@ -123,7 +123,7 @@ def apply(
     defaults are the caller's business.
     """
     ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    if _metadata(applied).get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     stored = _stored(live)
     try:
@@ -171,13 +171,18 @@ def _applied(
 
 
 def _stored(live: Obj | None) -> list[Made]:
-    entries: list[Made] | None = ((live or {}).get("metadata") or {}).get("managedFields")
+    entries: list[Made] | None = _metadata(live or {}).get("managedFields")
     return entries or []
+
+
+def _metadata(obj: Obj) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _owners(stored: list[Made], new: Obj, manager: Manager, *, built_in: bool) -> Owners:
     """Return who owns what before a write, by the entries it brings along if it may, else by the stored ones."""
-    given = (new.get("metadata") or {}).get("managedFields")
+    given = _metadata(new).get("managedFields")
     if given is None or given is stored or given == stored or manager.subresource:
         return stored_owners(stored)
     if means_reset(given, built_in=built_in):
@@ -197,13 +202,13 @@ def _as_set(paths: Iterable[Sequence[str]]) -> FieldSet:
 
 def _own(obj: Mapping[str, Any]) -> Made:
     made = dict(obj)
-    metadata = made.get("metadata") or {}
+    metadata = _metadata(made)
     made["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
     return made
 
 
 def _where(applied: Obj, manager: Manager, kind: str) -> str:
-    metadata = applied.get("metadata") or {}
+    metadata = _metadata(applied)
     version = manager.api_version if "/" in manager.api_version else f"/{manager.api_version}"
     return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {version}, Kind={applied.get('kind') or kind}"
 

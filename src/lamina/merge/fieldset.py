@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from lamina.merge.wording import quoted
+from lamina.merge.wording import html_escaped, quoted
 
 FieldSet: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
@@ -68,8 +68,8 @@ def json_text(value: Any, *, html: bool = True) -> str:
             text = json.dumps(value, ensure_ascii=False)
             if "\b" in value or "\f" in value:
                 text = _SHORT_ESCAPE.sub(lambda found: _LONG_ESCAPE.get(found[0], found[0]), text)
-            if html and ("<" in text or ">" in text or "&" in text):
-                text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+            if html:
+                text = html_escaped(text)
             return text
         case float() if value.is_integer() and abs(value) < 1e21:
             return str(int(value))

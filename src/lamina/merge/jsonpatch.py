@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from lamina.errors import BadRequest, Invalid, TooLarge
-from lamina.merge.wording import type_name
+from lamina.merge.wording import json_kind
 from lamina.objects.diff import is_same
 
 MOST_OPERATIONS: Final = 10_000
@@ -40,7 +40,8 @@ def json_patch(target: Any, operations: Any) -> Any:
     steps = _checked(operations)
     if len(steps) > MOST_OPERATIONS:
         raise TooLarge(
-            f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(steps)}"
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MOST_OPERATIONS}, got {len(steps)}"
         )
     document = target
     copied = 0
@@ -68,27 +69,16 @@ def _checked(operations: Any) -> Sequence[dict[str, Any]]:
     if operations is None:
         return ()
     if not isinstance(operations, list):
-        raise BadRequest(f"{opening} {_json_kind(operations)} into Go value of type []handlers.jsonPatchOp")
+        raise BadRequest(f"{opening} {json_kind(operations)} into Go value of type []handlers.jsonPatchOp")
     for step in operations:
         if not isinstance(step, dict):
-            raise BadRequest(f"{opening} {_json_kind(step)} into Go value of type handlers.jsonPatchOp")
+            raise BadRequest(f"{opening} {json_kind(step)} into Go value of type handlers.jsonPatchOp")
         for field in ("op", "path", "from"):
             if not isinstance(step.get(field, ""), str | None):
                 raise BadRequest(
-                    f"{opening} {_json_kind(step[field])} into Go struct field jsonPatchOp.{field} of type string"
+                    f"{opening} {json_kind(step[field])} into Go struct field jsonPatchOp.{field} of type string"
                 )
     return operations
-
-
-def _json_kind(value: Any) -> str:
-    names = {
-        "bool": "bool",
-        "int64": "number",
-        "float64": "number",
-        "string": "string",
-        "[]interface {}": "array",
-    }
-    return names.get(type_name(value), "object")
 
 
 def _done(document: Any, step: dict[str, Any]) -> Any:

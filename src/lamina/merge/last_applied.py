@@ -17,6 +17,7 @@ from lamina.merge.check import problems
 from lamina.merge.compare import compare, fields_of
 from lamina.merge.fieldset import FieldSet, difference
 from lamina.merge.node import Node
+from lamina.merge.wording import html_escaped
 from lamina.objects.types import Obj
 
 KUBECTL = "kubectl"
@@ -56,8 +57,7 @@ def renewed(obj: Mapping[str, Any], applied: Obj, version: str, kind: str) -> Ma
             key: text for key, text in metadata["annotations"].items() if key != ANNOTATION
         }
     stated["metadata"] = metadata
-    text = json.dumps(stated, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") + "\n"
+    text = html_escaped(json.dumps(stated, ensure_ascii=False, sort_keys=True, separators=(",", ":"))) + "\n"
     if text == annotations[ANNOTATION]:
         return obj
     annotations = {**annotations, ANNOTATION: text}

@@ -64,11 +64,10 @@ class Ledger:
 
     def update(self, owners: Owners, live: Obj | None, new: Obj, writer: Identity, now: str) -> Owners:
         """Return who owns what after a writer made one object out of another: it owns what it changed, alone."""
-        owners = self._in_todays_terms(owners)
-        before, after = ownable(live or {}), ownable(new)
-        comparison = self._compare(before, after, self.node)
-        owners = self._without_changed(owners, comparison, before, after, None)
-        fields = difference(comparison.changed, _METADATA_ITSELF)
+        before = live or {}
+        here = self.compare(before, new, self.node)
+        owners = _after(_Change(self, before, new, here), self._in_todays_terms(owners))
+        fields = difference(here.changed, _METADATA_ITSELF)
         if fields:
             previous = owners.get(writer)
             if previous is not None:
@@ -87,57 +86,70 @@ class Ledger:
         """
         if live is None:
             fields = in_order(self._ownable_fields(fields_of(ownable(applied), self.node)))
-            owners[applier] = Entry(self.version, fields, now)
-            return Outcome(applied, owners)
+            return Outcome(applied, Owners({applier: Entry(self.version, fields, now)}))
         laid = overlay(live, ownable(applied), self.node)
         fields = self._ownable_fields(laid.fields)
         last = owners.get(applier)
-        same_fields = last is not None and last.api_version == self.version and last.fields == fields
-        if same_fields and laid.obj is live and self._speaks_for_all(owners):
-            return Outcome(live, owners)
-        time = last.time if last else ""
-        owners = self._in_todays_terms(owners)
-        last = owners.get(applier)
-        if same_fields and last is not None:
+        if last is not None and last.api_version == self.version and last.fields == fields:
+            if laid.obj is live and all(entry.api_version == self.version for entry in owners.values()):
+                return Outcome(live, owners)
             fields = last.fields
         else:
             fields = in_order(fields)
+        time = last.time if last else ""
+        owners = self._in_todays_terms(owners)
+        last = owners.get(applier)
+        gone: FieldSet = {}
+        if last is None or last.fields is not fields:
             owners[applier] = Entry(self.version, fields, time)
+            gone = self._abandoned(last, owners) if last else {}
         kept = seen = laid.obj
-        comparison = self._tracked(laid.changed, laid.removed)
-        if last is not None and not same_fields:
-            gone = self._abandoned(last, owners)
-            if gone:
-                kept = removed(seen, gone, self.node, nulls=False) or {}
-                seen = removed(seen, gone, self.node) or {}
-                comparison = self._compare(ownable(live), ownable(seen), self.node)
-        if seen is not live:
-            if not force:
-                self._refuse_conflicts(owners, comparison, live, seen, applier)
-            owners = self._without_changed(owners, comparison, live, seen, applier)
-            if is_same(live, kept):
-                kept = live
-            else:
-                owners[applier] = Entry(self.version, fields, now)
+        here = self._tracked(laid.changed, laid.removed)
+        if gone:
+            kept = removed(seen, gone, self.node, nulls=False) or {}
+            seen = removed(seen, gone, self.node) or {}
+            here = self.compare(live, seen, self.node)
+        if seen is live:
+            return Outcome(live, owners)
+        change = _Change(self, live, seen, here)
+        if not force:
+            _refuse_conflicts(change, owners, applier)
+        owners = _after(change, owners, applier)
+        if is_same(live, kept):
+            return Outcome(live, owners)
+        owners[applier] = Entry(self.version, fields, now)
         return Outcome(kept, owners)
+
+    def compare(self, before: Obj, after: Obj, node: Node) -> Comparison:
+        """Return what of an object changed that anybody could own."""
+        return self._tracked(*compare(ownable(before), ownable(after), node))
+
+    def shown(self, version: str, obj: Obj) -> tuple[Node, Obj] | None:
+        """Return an object as another version shows it; None where that version is not known."""
+        served = self._versions(version) if self._versions else None
+        if served is None:
+            return None
+        schema, convert = served
+        return node_of(schema), convert(obj) if obj else obj
+
+    def _tracked(self, changed: FieldSet, gone: FieldSet) -> Comparison:
+        if self._untracked:
+            return Comparison(without(changed, self._untracked), without(gone, self._untracked))
+        return Comparison(changed, gone)
 
     def _ownable_fields(self, stated: FieldSet) -> FieldSet:
         return without(difference(stated, _METADATA_ITSELF), self._untracked)
-
-    def _speaks_for_all(self, owners: Owners) -> bool:
-        """Say whether every entry is in the version of the request."""
-        return all(entry.api_version == self.version for entry in owners.values())
 
     def _in_todays_terms(self, owners: Owners) -> Owners:
         """Return owners without those whose version is gone, in the terms of the schemas there are now."""
         settled = Owners()
         for identity, entry in owners.items():
-            node: Node | None = self.node
-            if entry.api_version != self.version and self._versions is not None:
-                served = self._versions(entry.api_version)
-                node = node_of(served[0]) if served else None
-            if node is not None:
-                settled[identity] = entry.owning(reconciled(entry.fields, node))
+            if entry.api_version == self.version:
+                settled[identity] = entry.owning(reconciled(entry.fields, self.node))
+            elif self._versions is None:
+                settled[identity] = entry
+            elif served := self._versions(entry.api_version):
+                settled[identity] = entry.owning(reconciled(entry.fields, node_of(served[0])))
         return settled
 
     def _abandoned(self, last: Entry, owners: Owners) -> FieldSet:
@@ -151,76 +163,56 @@ class Ledger:
         served = self._versions(version) if self._versions and version != self.version else None
         return node_of(served[0]) if served else self.node
 
-    def _compare(self, before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
-        return self._tracked(*compare(before, after, node))
 
-    def _tracked(self, changed: FieldSet, gone: FieldSet) -> Comparison:
-        if self._untracked:
-            return Comparison(without(changed, self._untracked), without(gone, self._untracked))
-        return Comparison(changed, gone)
+class _Change:
+    """What one write changes, as each version of the kind sees it."""
 
-    def _compared_for(
-        self, version: str, known: dict[str, Comparison], before: Mapping[str, Any], after: Mapping[str, Any]
-    ) -> Comparison:
-        """Return what changed, as an owner sees it who wrote in this version."""
-        comparison = known.get(version)
+    def __init__(self, ledger: Ledger, before: Obj, after: Obj, here: Comparison) -> None:
+        self._ledger, self._before, self._after = ledger, before, after
+        self._seen = {ledger.version: here}
+
+    def seen_in(self, version: str) -> Comparison:
+        """Return what changed for an owner who wrote in this version; nothing where it is not known."""
+        comparison = self._seen.get(version)
         if comparison is None:
-            one, two = self._shown(version, ownable(before)), self._shown(version, ownable(after))
-            comparison = self._compare(one[1], two[1], one[0]) if one and two else _NOTHING
-            known[version] = comparison
+            before, after = (
+                self._ledger.shown(version, self._before),
+                self._ledger.shown(version, self._after),
+            )
+            comparison = _NOTHING
+            if before and after:
+                comparison = self._ledger.compare(before[1], after[1], before[0])
+            self._seen[version] = comparison
         return comparison
 
-    def _refuse_conflicts(
-        self,
-        owners: Owners,
-        comparison: Comparison,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
-        applier: Identity,
-    ) -> None:
-        known = {self.version: comparison}
-        conflicts: dict[Identity, FieldSet] = {}
-        for identity, entry in owners.items():
-            if identity != applier:
-                changed = self._compared_for(entry.api_version, known, before, after).changed
-                clash = intersection(entry.fields, changed) if changed else {}
-                if clash:
-                    conflicts[identity] = clash
-        if conflicts:
-            raise Disagreement(conflicts)
 
-    def _without_changed(
-        self,
-        owners: Owners,
-        comparison: Comparison,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
-        applier: Identity | None,
-    ) -> Owners:
-        """Return the owners after everybody but the applier has lost what changed, and all have lost what is gone."""
-        known = {self.version: comparison}
-        settled = Owners()
-        for identity, entry in owners.items():
-            if identity != applier:
-                changed, removed = self._compared_for(entry.api_version, known, before, after)
-                entry = entry.owning(difference(difference(entry.fields, changed), removed))
-            if entry.fields:
-                settled[identity] = entry
-        return settled
-
-    def _shown(self, version: str, obj: Mapping[str, Any]) -> tuple[Node, Mapping[str, Any]] | None:
-        """Return an object as another version shows it; None where that version is not known."""
-        served = self._versions(version) if self._versions else None
-        if served is None:
-            return None
-        schema, convert = served
-        return node_of(schema), convert(obj) if obj else obj
+def _refuse_conflicts(change: _Change, owners: Owners, applier: Identity) -> None:
+    conflicts: dict[Identity, FieldSet] = {}
+    for identity, entry in owners.items():
+        if identity != applier:
+            clash = intersection(entry.fields, change.seen_in(entry.api_version).changed)
+            if clash:
+                conflicts[identity] = clash
+    if conflicts:
+        raise Disagreement(conflicts)
 
 
-def ownable(obj: Obj) -> Mapping[str, Any]:
+def _after(change: _Change, owners: Owners, applier: Identity | None = None) -> Owners:
+    """Return the owners after everybody but the applier has lost what changed and what is gone."""
+    settled = Owners()
+    for identity, entry in owners.items():
+        if identity != applier:
+            changed, gone = change.seen_in(entry.api_version)
+            entry = entry.owning(difference(difference(entry.fields, changed), gone))
+        if entry.fields:
+            settled[identity] = entry
+    return settled
+
+
+def ownable(obj: Obj) -> Obj:
     """Return an object without what is nobody's: its type, and the part of metadata the server keeps."""
     view = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
     metadata = view.get("metadata")
-    if metadata:
+    if isinstance(metadata, dict):
         view["metadata"] = {name: value for name, value in metadata.items() if name not in NOBODYS}
     return view

@@ -15,7 +15,7 @@ from typing import Any
 from lamina.errors import BadRequest
 from lamina.merge import jsonpatch, strategic
 from lamina.merge.schema import Schema
-from lamina.merge.wording import type_name
+from lamina.merge.wording import json_kind
 from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
 
@@ -38,8 +38,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     dropped from the objects that hold them.
     """
     if not isinstance(patch, dict):
-        found = {"[]interface {}": "array", "int64": "number", "float64": "number"}
-        kind = found.get(type_name(patch), type_name(patch))
+        kind = json_kind(patch)
         raise BadRequest(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )

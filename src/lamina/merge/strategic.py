@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from lamina.errors import BadRequest, Invalid
 from lamina.merge.schema import Schema
-from lamina.merge.wording import plain, type_name
+from lamina.merge.wording import json_kind, plain, type_name
 from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
 
@@ -35,7 +35,9 @@ _DELETE: Final = "$deleteFromPrimitiveList"
 def merged(target: Obj, patch: Any, schema: Schema | None) -> Made:
     """Return an object with a patch merged into it. Neither is changed."""
     if not isinstance(patch, dict):
-        raise BadRequest("invalid JSON document")
+        raise BadRequest(
+            f"json: cannot unmarshal {json_kind(patch)} into Go value of type map[string]interface {{}}"
+        )
     return _merged_map(dict(target), patch, schema)
 
 

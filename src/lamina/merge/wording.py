@@ -34,6 +34,16 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_HTML = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def html_escaped(json_text: str) -> str:
+    """Return JSON the way Go writes it, which keeps it harmless inside a web page."""
+    return json_text.translate(_HTML)
+
+
 def plain(value: Any) -> str:
     """Return a JSON value as a message shows it: `map[a:1 b:[x y]]`."""
     match value:
@@ -68,3 +78,20 @@ def type_name(value: Any) -> str:
             return "[]interface {}"
         case _:
             return "map[string]interface {}"
+
+
+def json_kind(value: Any) -> str:
+    """Return what Go's JSON decoder calls a value that is not what it expected."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"

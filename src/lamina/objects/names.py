@@ -226,6 +226,7 @@ def port_number(port: int) -> tuple[str, ...]:
     return () if 1 <= port <= 65535 else (between(1, 65535),)
 
 
+@lru_cache(maxsize=1024)
 def port_name(name: str) -> tuple[str, ...]:
     """An IANA service name: at most 15 of a-z, 0-9 and single hyphens, with a letter among them."""
     said = []

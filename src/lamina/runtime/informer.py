@@ -33,7 +33,7 @@ from lamina.errors import (
 from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
-from lamina.objects.types import Obj, WatchEvent
+from lamina.objects.types import GroupKind, Obj, WatchEvent
 from lamina.runtime.memory import Shelf
 
 _INITIAL_END = "k8s.io/initial-events-end"
@@ -49,6 +49,11 @@ class Subscription(NamedTuple):
     keep: Keep
     metadata_only: bool
     named: str
+
+    @property
+    def subject(self) -> tuple[GroupKind, Keep, bool, str]:
+        """What is followed, whatever version it is shown in and whatever else is said about the kind."""
+        return self.kind.group_kind, self.keep, self.metadata_only, self.named
 
     @property
     def fields(self) -> str:
@@ -100,6 +105,15 @@ class Informer:
         self._streams = True
         self._resume_from = ""
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+
+    def inherit(self, shelf: Shelf) -> None:
+        """
+        Begin with what another informer of the same kind remembered.
+
+        Whatever has gone since is then noticed when everything has been seen.
+        """
+        for obj in shelf.every():
+            self.shelf.put({**obj, "apiVersion": self.what.kind.api_version})
 
     async def run(self) -> None:
         """Follow for ever."""

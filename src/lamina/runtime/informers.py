@@ -16,7 +16,7 @@ from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.informer import Informer, Subscription, Watcher
-from lamina.runtime.memory import Gone
+from lamina.runtime.memory import Gone, Shelf
 
 Hear: TypeAlias = Callable[[Change], None]
 
@@ -29,19 +29,27 @@ class Informers:
         self._watcher, self._group, self._log = watcher, group, log
         self._running: dict[Subscription, tuple[Informer, asyncio.Task[None]]] = {}
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
+        self._left: dict[object, Shelf] = {}
 
     def arrange(self, wanted: Mapping[Subscription, Sequence[Hear]]) -> Mapping[Subscription, Informer]:
         """
         Follow exactly what is wanted, and tell exactly those who want it; return who follows what.
 
         An informer that is wanted no more leaves without a word: that a kind is
-        not served any longer is no proof that its objects are gone.
+        not served any longer is no proof that its objects are gone. If the kind
+        comes back, in another version perhaps, what was known of it is the start,
+        and those who have gone in between are noticed.
         """
         for what in self._running.keys() - wanted.keys():
-            self._running.pop(what)[1].cancel()
+            informer, task = self._running.pop(what)
+            task.cancel()
+            if informer.shelf.count:
+                self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)
         for what in wanted.keys() - self._running.keys():
             informer = Informer(self._watcher, what, self._teller(what), self._log)
+            if left := self._left.pop(what.subject, None):
+                informer.inherit(left)
             self._running[what] = informer, self._group.create_task(informer.run())
         return {what: informer for what, (informer, _) in self._running.items()}
 

@@ -78,6 +78,9 @@ class _Reader:
         descended = False
         while self._at < len(self._text):
             rest = self._text[self._at :]
+            if rest[0] == "}":
+                # The server puts braces around a path. One inside ends it, and what follows is another path.
+                break
             if rest.startswith("[?("):
                 steps.append(self._filter())
             elif rest.startswith(".."):

@@ -56,7 +56,7 @@ def shown(kind: Kind, row: Row) -> bytes:
 
 def remember(kind: Kind, row: Row) -> None:
     """Note that a row was just written by this very version, so that reading it changes nothing."""
-    if kind.custom:
+    if kind.custom and not kind.converts:
         row.cache = {kind: row.value}
 
 

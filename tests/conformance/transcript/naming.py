@@ -16,7 +16,7 @@ _VARIABLE = re.compile(r"\$(\w+)")
 _REPEATED = re.compile(r"\$\{(.+?)\*(\d+)\}", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MICRO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
-_TIME = re.compile(r"\b(?!2001)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_TIME = re.compile(r"\b(?!200[16])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _RUN = re.compile(r"(.)\1{49,}", re.DOTALL)
 _LONGEST = 1200
 
@@ -26,7 +26,7 @@ class Names:
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = dict(known)
-        self._hidden = {"ns": known["ns"]} if "ns" in known else {}
+        self._hidden = {name: known[name] for name in ("ns", "own")}
         self._versions: dict[str, str] = {}
 
     def remember(self, name: str, value: str) -> None:
@@ -35,7 +35,8 @@ class Names:
 
     def fill(self, text: str) -> str:
         """Return a text with every known `$name` replaced, and `${x*3}` written out; others stay as they are."""
-        text = _VARIABLE.sub(lambda found: self._known.get(found[1], found[0]), text)
+        for _ in range(3):
+            text = _VARIABLE.sub(lambda found: self._known.get(found[1], found[0]), text)
         return _REPEATED.sub(lambda found: found[1] * int(found[2]), text)
 
     def path(self, text: str) -> str:
@@ -56,8 +57,10 @@ class Names:
 
     def version(self, value: object) -> str:
         """Return the name of a resource version."""
-        if not isinstance(value, str) or not value.isdigit():
+        if not isinstance(value, str):
             return repr(value)
+        if not value.isdigit():
+            return value
         return self._versions.setdefault(value, f"v{len(self._versions) + 1}")
 
     def named(self, value: Any) -> Any:

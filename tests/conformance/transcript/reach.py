@@ -11,7 +11,7 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPResponse, HTTPSConnection
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -77,7 +77,9 @@ class HttpWire:
     ) -> tuple[HTTPSConnection, HTTPResponse]:
         connection = HTTPSConnection(self._host, self._port, context=self._tls, timeout=PATIENCE)
         try:
-            connection.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
+            # A server that has read enough of a body answers and hangs up; its answer is there all the same.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
             return connection, connection.getresponse()
         except BaseException:
             connection.close()

@@ -2,6 +2,7 @@
 The form of a transcript file.
 
     # a remark
+    % name text                     before the first story: let $name stand for a text
     == A sentence that says what the story shows
     > POST $cm                      what is said: a request and its body
     > {metadata: {name: a}}
@@ -12,14 +13,18 @@ The form of a transcript file.
     ~< 400 BadRequest               and what it answers
 
 A line that starts with `>>` belongs to the body and is sent as it stands; other
-bodies are written as YAML and sent as JSON. What can be said is listed in `play.py`.
+bodies are written as YAML and sent as JSON. Lines such as `> Accept: x` before the
+body are headers. What can be said is listed in `play.py`.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conformance.transcript.trouble import TranscriptError
+
+_HEADER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 
 
 @dataclass(slots=True)
@@ -28,6 +33,7 @@ class Step:
 
     said: str
     line: int
+    headers: list[tuple[str, str]] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
     raw: bool = False
     kept: list[tuple[str, str]] = field(default_factory=list)
@@ -61,6 +67,12 @@ class Script:
     head: list[str]
     stories: list[Story]
 
+    @property
+    def words(self) -> dict[str, str]:
+        """What the head lets names stand for."""
+        defined = (line[2:].partition(" ") for line in self.head if line.startswith("% "))
+        return {name: text for name, _, text in defined}
+
 
 def read_script(path: Path) -> Script:
     """Return the stories of a file."""
@@ -93,7 +105,10 @@ def _take(script: Script, number: int, line: str) -> None:
         story.steps.append(Step(rest, number, written=[line]))
         return
     step = story.steps[-1]
-    if sign in (">", ">>"):
+    if sign == ">" and not step.body and (found := _HEADER.match(rest)):
+        step.headers.append((found[1], found[2]))
+        step.written.append(line)
+    elif sign in (">", ">>"):
         step.raw |= sign == ">>"
         step.body.append(rest)
         step.written.append(line)

@@ -38,7 +38,7 @@ def told(answer: Answer, view: str, names: Names) -> list[str]:
     if asked == ["code"]:
         return [str(answer.code), *lines]
     if asked == ["body"]:
-        return [str(answer.code), *lines, *names.hide(answer.text).splitlines()]
+        return [str(answer.code), *lines, *names.hide(_text(answer)).splitlines()]
     media = answer.media_type
     if media != "application/json":
         lines.append(f"content-type: {media}")
@@ -50,12 +50,16 @@ def told(answer: Answer, view: str, names: Names) -> list[str]:
         return [str(answer.code), *lines]
     value = _decoded(answer)
     if value is _ABSENT:
-        return [str(answer.code), *lines, *names.hide(answer.text).splitlines()]
+        return [str(answer.code), *lines, *names.hide(_text(answer)).splitlines()]
     if _is_failure(value):
         return [f"{answer.code} {_word(value, answer.code)}", *lines, *_failure(value, names)]
     if asked and not parts:
         return [str(answer.code), *lines]
     return [str(answer.code), *lines, *_value(value, parts, names)]
+
+
+def _text(answer: Answer) -> str:
+    return answer.body.decode(errors="backslashreplace")
 
 
 def event(line: Any, view: str, names: Names) -> list[str]:
@@ -113,6 +117,7 @@ def _word(status: Any, code: int) -> str:
 
 
 def _failure(status: Any, names: Names) -> Iterator[str]:
+    status = _in_order(status)
     yield from names.hide(status.get("message", "no message")).splitlines()
     if odd := {
         key: value
@@ -133,6 +138,21 @@ def _failure(status: Any, names: Names) -> Iterator[str]:
         said = names.hide(cause.get("message", "")).replace("\n", "\\n")
         at = f" at {names.hide(cause['field'])}" if "field" in cause else ""
         yield f"cause {cause.get('reason', 'without reason')}{at}: {said}"
+
+
+def _in_order(status: Any) -> Any:
+    """Return a refusal of a custom object with its causes sorted: a real server says them in no order."""
+    details = status.get("details") or {}
+    causes = details.get("causes") or []
+    if len(causes) < 2 or not details.get("group", "").endswith("example.com"):
+        return status
+
+    def said(some: list[Any]) -> str:
+        return ", ".join(f"{one.get('field')}: {one.get('message')}" for one in some)
+
+    ordered = sorted(causes, key=lambda one: (one.get("field", ""), one.get("message", "")))
+    message = status["message"].replace(said(causes), said(ordered))
+    return {**status, "message": message, "details": {**details, "causes": ordered}}
 
 
 def _value(value: Any, parts: list[str], names: Names) -> Iterator[str]:

@@ -162,8 +162,8 @@ def bundle_problem(encoded: str | None) -> str | None:
             continue
         try:
             x509.load_der_x509_certificate(base64.b64decode(block.group(2)))
-        except (ValueError, binascii.Error) as error:
-            problem = f"failed to parse certificate: {error}"
+        except (ValueError, binascii.Error):
+            problem = "failed to parse certificate: x509: malformed certificate"
         else:
             return None
     return f"unable to load root certificates: {problem}"

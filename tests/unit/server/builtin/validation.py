@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lamina.errors import ApiError
 from lamina.server import metadata
 from lamina.server.builtin.kinds import builtin_kinds
 from lamina.server.kind import Findings, Kind
@@ -77,6 +76,3 @@ def _decoded(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     if kind.namespaced:
         meta.setdefault("namespace", "default")
     return made
-
-
-__all__ = ["GOLDEN", "ApiError", "Case", "cases", "first_lines", "kind_of", "said"]

@@ -8,21 +8,17 @@ from typing import Any
 
 import orjson
 
-from lamina.errors import ApiError, BadRequest, Cause
+from lamina.errors import ApiError, Cause
 from lamina.server import metadata
-from lamina.server.builtin.decode import Undecodable, decode
-from lamina.server.builtin.defaults import default
-from lamina.server.custom import definition, kinds, names
+from lamina.server.builtin.kinds import builtin_kinds
+from lamina.server.custom import kinds, names
 from lamina.server.fields import invalid_error
 from lamina.server.kind import Findings, Kind
-from lamina.server.builtin import strategy
 
 Made = dict[str, Any]
 
-_KEY = "apiextensions/v1.CustomResourceDefinition"
-_STRATEGY = strategy.strategy_of(_KEY)
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-STAMP = "2026-01-02T03:04:05Z"
+CRD = next(kind for kind in builtin_kinds(lambda: NOW) if kind.kind == "CustomResourceDefinition")
 
 
 def copied(value: Any) -> Any:
@@ -40,54 +36,32 @@ def causes_of(status: Made) -> list[list[str]]:
     return sorted([one.get("field", ""), one.get("reason", ""), one.get("message", "")] for one in causes)
 
 
-class _Named:
-    """As much of a kind as an error needs to name it."""
-
-    def __init__(self, kind: str, group: str) -> None:
-        self.kind, self.group, self.custom, self.plural = kind, group, False, ""
-        self.qualified = f"{kind}.{group}"
-
-
-def _refuse(kind: Any, name: str, causes: Sequence[Cause]) -> None:
+def _refuse(kind: Kind, name: str, causes: Sequence[Cause]) -> None:
     if causes:
         raise invalid_error(kind, name, causes)
 
 
 def create_definition(body: Made) -> tuple[Made, list[str]]:
     """Return a created definition, established if it can be, and the warnings about it; raises ApiError."""
-    crd, findings = copied(body), Findings()
-    crd.pop("kind"), crd.pop("apiVersion")
-    try:
-        crd = decode(_KEY, crd, findings)
-    except Undecodable as problem:
-        raise BadRequest(f'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: {problem}') from None  # fmt: skip
-    default(_KEY, crd)
-    strategy.prepare_create(_STRATEGY, crd, STAMP)
-    meta = crd.setdefault("metadata", {})
-    causes = [
-        *metadata.object_meta(meta, "metadata", namespaced=False, rule=lambda name: (), strict=False),
-        *definition.validate_create(crd),
-    ]
-    _refuse(_Named("CustomResourceDefinition", "apiextensions.k8s.io"), meta.get("name", ""), causes)
+    crd, findings = _read(CRD, body)
+    CRD.shape.default(crd)
+    CRD.shape.prepare_create(crd)
+    name = crd.setdefault("metadata", {}).get("name", "")
+    _refuse(CRD, name, [*metadata.validate_create(CRD, crd), *CRD.shape.validate_create(crd)])
     crd["status"] = names.status_of(crd, [], NOW)
-    return crd, [*findings.sentences, *definition.warn(crd, None)]
+    return crd, [*findings.sentences, *CRD.shape.warn(crd, None)]
 
 
 def update_definition(old: Made, body: Made) -> tuple[Made, list[str]]:
     """Return a changed definition; raises ApiError."""
-    crd, findings = copied(body), Findings()
-    crd.pop("kind", None), crd.pop("apiVersion", None)
-    crd = decode(_KEY, crd, findings)
-    default(_KEY, crd)
-    crd["metadata"]["uid"] = old["metadata"].get("uid", "")
-    strategy.prepare_update(_STRATEGY, crd, old, "", STAMP)
-    _refuse(
-        _Named("CustomResourceDefinition", "apiextensions.k8s.io"),
-        crd["metadata"]["name"],
-        definition.validate_update(crd, old, ""),
-    )
+    crd, findings = _read(CRD, body)
+    CRD.shape.default(crd)
+    crd["metadata"] = {**old["metadata"], **crd["metadata"]}
+    CRD.shape.prepare_update(crd, old, "")
+    causes = [*metadata.validate_update(CRD, crd, old), *CRD.shape.validate_update(crd, old, "")]
+    _refuse(CRD, crd["metadata"]["name"], causes)
     crd["status"] = names.status_of(crd, [], NOW)
-    return crd, [*findings.sentences, *definition.warn(crd, old)]
+    return crd, [*findings.sentences, *CRD.shape.warn(crd, old)]
 
 
 def create_object(kind: Kind, body: Made) -> tuple[Made, list[str]]:

@@ -1,0 +1,61 @@
+"""The command line as a user has it: a process of its own, in a home of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Lamina:
+    """Runs `lamina` in a home folder that nobody else uses."""
+
+    home: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))}
+        return {**kept, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data")}
+
+    def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "lamina", *arguments],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command and leave it running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "lamina", *arguments], env=self.environ, stderr=subprocess.PIPE, text=True
+        )
+
+
+@pytest.fixture
+def lamina(tmp_path: Path) -> Iterator[Lamina]:
+    command = Lamina(tmp_path)
+    yield command
+    while b"no server" not in (done := _down(command)):
+        assert done is not None
+
+
+def _down(command: Lamina) -> bytes:
+    stopped = subprocess.run(
+        [sys.executable, "-m", "lamina", "down"],
+        env=command.environ,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return stopped.stderr

@@ -1,0 +1,67 @@
+"""
+Every way to reach a server.
+
+The server is the embedded one, reached in process and over HTTP, or a real one
+where LAMINA_TEST_SERVER says `real`. It is started once a session, so a test
+keeps to a namespace of its own. A conftest.py offers these by importing their
+names.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from lamina.app import App
+from lamina.client.client import Client
+from lamina.client.http import HttpTransport
+from lamina.client.kubeconfig import read_kubeconfig
+from lamina.errors import Conflict, NotFound
+from lamina.objects.types import Ref
+from lamina.settings import Settings
+from tests.bed.either import start_server
+from tests.bed.fixtures import chosen_server
+
+__all__ = ["client", "namespace", "pytest_generate_tests", "ways"]
+
+Ways = Mapping[str, Callable[[], Client]]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def ways() -> AsyncIterator[Ways]:
+    """How the server under test can be reached."""
+    if chosen_server() == "real":
+        with start_server("real") as server:
+            yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
+        return
+    async with App(Settings(ephemeral=True, port=0)) as app:
+        yield {
+            "inprocess": app.client,
+            "http": lambda: Client(HttpTransport(read_kubeconfig(app.kubeconfig))),
+        }
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what needs a client once for each way to reach the chosen server."""
+    if "way" in metafunc.fixturenames:
+        metafunc.parametrize("way", ["http"] if chosen_server() == "real" else ["inprocess", "http"])
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(way: str, ways: Ways) -> AsyncIterator[Client]:
+    """A client of the server under test."""
+    made = ways[way]()
+    yield made
+    await made.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(client: Client) -> AsyncIterator[str]:
+    """A namespace of the test's own; its deletion is asked for and not waited for."""
+    name = f"t-{uuid4().hex[:10]}"
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    with suppress(NotFound, Conflict):
+        await client.delete(Ref("v1", "Namespace", "", name))

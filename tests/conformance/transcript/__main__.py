@@ -1,0 +1,77 @@
+"""
+Record transcripts: `python -m tests.conformance.transcript FILE …`.
+
+Plays the stories of the files on a real server and writes its answers into
+them. With --compare nothing is written and what differs is printed.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.bed.either import start_server
+from tests.bed.kubeconfig import read_kubeconfig
+from tests.bed.kubectl import Kubectl, kubectl_command
+from tests.conformance.transcript.kinds import define_kinds
+from tests.conformance.transcript.play import Stage, differences, play
+from tests.conformance.transcript.reach import HttpWire
+from tests.conformance.transcript.script import read_script, write_script
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record or compare, and return the exit code."""
+    asked = _parser().parse_args(arguments)
+    found = 0
+    with _stage(asked) as stage:
+        for path in asked.files:
+            script = read_script(path)
+            for story in script.stories:
+                if asked.only and asked.only not in story.title:
+                    continue
+                played = play(story, stage, script.words)
+                if not asked.compare:
+                    for one in played:
+                        one.step.answer = one.answer
+                elif told := differences(played, embedded=stage.embedded):
+                    found += 1
+                    print(f"== {path.name}: {story.title}\n{told}\n")
+            if not asked.compare:
+                write_script(script)
+    return 1 if found else 0
+
+
+@contextmanager
+def _stage(asked: argparse.Namespace) -> Iterator[Stage]:
+    if asked.kubeconfig:
+        yield _at(asked.kubeconfig, embedded=asked.server == "embedded", kubectl=asked.kubectl)
+        return
+    with start_server(asked.server) as server:
+        yield _at(server.kubeconfig, embedded=asked.server == "embedded", kubectl=asked.kubectl)
+
+
+def _at(kubeconfig: Path, *, embedded: bool, kubectl: str | None) -> Stage:
+    access = read_kubeconfig(kubeconfig)
+    with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
+        authority.write(access.authority)
+        authority.flush()
+        wire = HttpWire(access.url, authority.name, access.token)
+    define_kinds(wire)
+    return Stage(wire=wire, embedded=embedded, kubectl=Kubectl(kubectl_command(kubectl), kubeconfig))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.transcript", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--compare", action="store_true", help="print what differs instead of recording")
+    parser.add_argument("--only", metavar="TEXT", help="only stories whose title has this in it")
+    parser.add_argument("--server", choices=["embedded", "real"], default="real")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="a server that runs already")
+    parser.add_argument("--kubectl", metavar="WHICH", help="a pinned minor (0.35, 0.34) or a file")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+"""
+Playing a story on a server.
+
+What a step can say:
+
+    GET PATH, POST PATH, PUT PATH, DELETE PATH, …
+    PATCH/merge PATH            also /json, /strategic, /apply
+    WATCH 3 PATH                watch until three events have come, `end`: until the server ends it
+    OPEN NAME PATH              begin to watch
+    READ NAME 3                 the next three events of what was opened, or `end`
+    kubectl ARGUMENTS           with the body as its standard input, and variables such as EDITOR=x before it
+    EVENTUALLY …                again and again until the answer is the one expected
+"""
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import RemoteDisconnected
+from typing import Any
+from uuid import uuid4
+
+import yaml
+
+from tests.bed.kubectl import Kubectl
+from tests.bed.wire import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Answer
+from tests.conformance.transcript import telling
+from tests.conformance.transcript.kinds import GROUP
+from tests.conformance.transcript.naming import Names
+from tests.conformance.transcript.reach import Stream, Wire
+from tests.conformance.transcript.script import Step, Story
+from tests.conformance.transcript.trouble import TranscriptError
+
+_PATCHES = {"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC, "apply": APPLY}
+_PATIENCE = 40.0
+_AGE = re.compile(r"(?<=[ \t(])(\d+[smhd]){1,2}(?=\s|$|\))")
+_COLUMNS = re.compile(r"(?<=\S)(?: {2,}|\t)\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where stories are played: a server, and kubectl if the stories use it."""
+
+    wire: Wire
+    embedded: bool
+    kubectl: Kubectl | None = None
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of one step."""
+
+    step: Step
+    answer: list[str]
+
+
+@dataclass(slots=True)
+class _Scene:
+    stage: Stage
+    names: Names
+    namespace: str
+    open: dict[str, Stream] = field(default_factory=dict)
+
+
+def play(story: Story, stage: Stage, words: Mapping[str, str]) -> list[Played]:
+    """Play a story from its beginning and return what each step was answered."""
+    namespace = f"t-{uuid4().hex[:10]}"
+    scene = _Scene(stage, Names({**words, **_paths(namespace)}), namespace)
+    if any("$" in line for step in story.steps for line in [step.said, *step.body]):
+        made = stage.wire.call(
+            "POST",
+            "/api/v1/namespaces",
+            {"Content-Type": JSON},
+            json.dumps({"metadata": {"name": namespace}}).encode(),
+        )
+        if made.code != 201:
+            raise TranscriptError(f"no namespace for the story: {made.text}")
+    try:
+        return [_play(step, scene) for step in story.steps]
+    finally:
+        for stream in scene.open.values():
+            stream.close()
+
+
+def differences(played: list[Played], *, embedded: bool) -> str:
+    """Return what was answered otherwise than expected, as a person reads it; nothing if nothing was."""
+    return "\n".join(_difference(one, embedded) for one in played if _differs(one, embedded))
+
+
+def _differs(one: Played, embedded: bool) -> bool:
+    return [line.rstrip() for line in one.answer] != one.step.expected(embedded)
+
+
+def _difference(one: Played, embedded: bool) -> str:
+    said = "\n".join(one.step.written)
+    expected = "\n".join(f"- {line}" for line in one.step.expected(embedded))
+    came = "\n".join(f"+ {line}" for line in one.answer)
+    return f"line {one.step.line}:\n{said}\n{expected}\n{came}"
+
+
+def _paths(namespace: str) -> Mapping[str, str]:
+    core = f"/api/v1/namespaces/{namespace}"
+    apps = f"/apis/apps/v1/namespaces/{namespace}"
+    return {
+        "ns": namespace,
+        "core": core,
+        "cm": f"{core}/configmaps",
+        "secrets": f"{core}/secrets",
+        "services": f"{core}/services",
+        "pods": f"{core}/pods",
+        "events": f"{core}/events",
+        "apps": apps,
+        "deployments": f"{apps}/deployments",
+        "leases": f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
+        "group": GROUP,
+        "widgets": f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets",
+        "blobs": f"/apis/{GROUP}/v1/namespaces/{namespace}/blobs",
+        "crds": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "own": namespace.replace("-", ""),
+    }
+
+
+def _play(step: Step, scene: _Scene) -> Played:
+    said = step.said.split(" ", 1)
+    if said[0] != "EVENTUALLY":
+        return Played(step, list(_act(step, step.said, scene)))
+    deadline = time.monotonic() + _PATIENCE
+    expected = step.expected(scene.stage.embedded)
+    while True:
+        answer = [line.rstrip() for line in _act(step, said[1], scene)]
+        # A recording begins with a first line at most; the rest is what comes with it.
+        if answer == expected or (len(expected) == 1 and answer[:1] == expected):
+            return Played(step, answer)
+        if time.monotonic() > deadline:
+            return Played(step, answer)
+        time.sleep(0.1)
+
+
+def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:
+    verb, _, rest = said.partition(" ")
+    if verb == "WATCH":
+        many, _, path = rest.partition(" ")
+        opened = scene.stage.wire.open(_watching(scene.names.path(path)), dict(step.headers))
+        yield from _events(opened, many, step, scene.names, close=True)
+    elif verb == "OPEN":
+        name, _, path = rest.partition(" ")
+        opened = scene.stage.wire.open(_watching(scene.names.path(path)), dict(step.headers))
+        if isinstance(opened, Answer):
+            yield from telling.told(opened, step.view, scene.names)
+        else:
+            scene.open[name] = opened
+            yield "200"
+    elif verb == "READ":
+        name, _, many = rest.partition(" ")
+        yield from _events(scene.open[name], many, step, scene.names, close=False)
+    elif verb == "kubectl" or "=" in verb:
+        yield from _kubectl(step, said, scene)
+    else:
+        try:
+            answer = _call(step, verb, rest, scene)
+        except (RemoteDisconnected, ConnectionResetError):
+            yield "no answer"
+            return
+        for name, path in step.kept:
+            scene.names.remember(name, telling.field(answer, path))
+        yield from telling.told(answer, step.view, scene.names)
+
+
+def _call(step: Step, verb: str, path: str, scene: _Scene) -> Answer:
+    method, _, patch = verb.partition("/")
+    headers = {name: scene.names.fill(value) for name, value in step.headers}
+    body: bytes | None = None
+    if step.body:
+        text = scene.names.fill("\n".join(step.body))
+        body = text.encode() if step.raw else json.dumps(yaml.safe_load(text)).encode()
+        headers = {"Content-Type": _PATCHES[patch] if patch else JSON} | headers
+    if headers.get("Content-Type") == "none":
+        del headers["Content-Type"]
+    return scene.stage.wire.call(method, scene.names.path(path), headers, body)
+
+
+def _watching(path: str) -> str:
+    if "watch=" in path or "/watch/" in path:
+        return path
+    return f"{path}{'&' if '?' in path else '?'}watch=true"
+
+
+def _events(
+    opened: Answer | Stream, many: str, step: Step, names: Names, *, close: bool
+) -> Iterator[str]:
+    if isinstance(opened, Answer):
+        yield from telling.told(opened, step.view, names)
+        return
+    try:
+        left = -1 if many == "end" else int(many)
+        while left:
+            line: Any = opened.line()
+            if line is None:
+                yield "end"
+                return
+            yield from telling.event(line, step.view, names)
+            left -= 1
+    finally:
+        if close:
+            opened.close()
+
+
+def _kubectl(step: Step, said: str, scene: _Scene) -> Iterator[str]:
+    if scene.stage.kubectl is None:
+        raise TranscriptError("kubectl is not on this stage")
+    words = shlex.split(scene.names.fill(said))
+    variables = {}
+    while words[0] != "kubectl":
+        name, _, value = words.pop(0).partition("=")
+        variables[name] = value
+    kubectl = scene.stage.kubectl.within(scene.namespace)
+    given = scene.names.fill("\n".join(step.body))
+    done = kubectl.attempt(*words[1:], given=given, editor=variables.get("EDITOR"))
+    for name, pattern in step.kept:
+        found = re.search(pattern, done.both)
+        if not found:
+            raise TranscriptError(f"line {step.line}: nothing in {done.both!r} is like {pattern}")
+        scene.names.remember(name, found[1])
+    if done.code:
+        yield f"exit {done.code}"
+    for mark, text in (("", done.out), ("! ", done.err)):
+        for line in text.splitlines():
+            yield mark + _AGE.sub("<age>", _COLUMNS.sub("  ", scene.names.hide(line))).rstrip()

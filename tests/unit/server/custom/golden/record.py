@@ -1,0 +1,137 @@
+"""
+Asks a real server for its answers and writes them down.
+
+    python -m tests.unit.server.custom.golden.record
+
+starts one (see `tests/bed`), plays every case to it, and leaves the answers in
+definitions.jsonl and objects.jsonl beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.bed.real import real_server
+from tests.bed.wire import Answer, Api
+from tests.unit.server.custom.golden import definitions, objects
+from tests.unit.server.custom.golden.definitions import GROUP, Made
+from tests.unit.server.custom.golden.ours import causes_of
+
+HERE = Path(__file__).parent
+DEFINITIONS = HERE / "definitions.jsonl"
+OBJECTS = HERE / "objects.jsonl"
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_MOMENTARY = ("managedFields", "resourceVersion", "uid", "creationTimestamp")
+
+
+def main() -> None:
+    """Record everything."""
+    with real_server() as server:
+        api = Api(server.url, str(server.ca_file), server.token)
+        DEFINITIONS.write_text(_lines(_of_definitions(api)))
+        OBJECTS.write_text(_lines(_of_objects(api)))
+
+
+def _lines(answers: Iterator[Made]) -> str:
+    return "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+
+
+def _of_definitions(api: Api) -> Iterator[Made]:
+    for name, body in definitions.cases():
+        answer = api.post(f"{_CRDS}?dryRun=All", body)
+        yield {"case": name, **_kept(answer, shows=False)}
+
+
+def _of_objects(api: Api) -> Iterator[Made]:
+    installed: dict[str, str] = {}
+
+    def install(name: str) -> None:
+        plural = objects.DEFINITIONS[name]["spec"]["names"]["plural"]
+        if installed.get(plural) != name:
+            _install(api, objects.DEFINITIONS[name])
+            installed[plural] = name
+
+    for case in objects.cases():
+        install(case.definition)
+        plural = objects.DEFINITIONS[case.definition]["spec"]["names"]["plural"]
+        place = f"/apis/{GROUP}/{case.version}/namespaces/default/{plural}"
+        if case.before is None:
+            answer = api.post(f"{place}?dryRun=All", case.body)
+        else:
+            created = _until_created(api, place, case.before)
+            if case.then:
+                install(case.then)
+            version = created["metadata"]["resourceVersion"]
+            body = {**case.body, "metadata": {**case.body["metadata"], "resourceVersion": version}}
+            answer = api.put(f"{place}/x/{case.subresource}?dryRun=All".replace("/?", "?"), body)
+            api.delete(f"{place}/x")
+        yield {"case": case.name, **_kept(answer, shows=True)}
+
+
+def _until_created(api: Api, place: str, body: Made) -> Made:
+    """Create an object; a definition that was just changed may need a moment to be served as it is now."""
+    for _ in range(100):
+        answer = api.post(place, body)
+        if answer.code == 201:
+            created: Made = answer.json
+            return created
+        time.sleep(0.1)
+    raise SystemExit(f"{place}: {answer.text}")
+
+
+def _install(api: Api, crd: Made) -> None:
+    name, spec = crd["metadata"]["name"], crd["spec"]
+    current = api.get(f"{_CRDS}/{name}")
+    if current.code == 200:
+        version = current.json["metadata"]["resourceVersion"]
+        body = {**crd, "metadata": {**crd["metadata"], "resourceVersion": version}}
+        answer = api.put(f"{_CRDS}/{name}", body)
+    else:
+        answer = api.post(_CRDS, crd)
+    if answer.code not in (200, 201):
+        raise SystemExit(f"{name}: {answer.text}")
+    for _ in range(100):
+        # Handlers of a changed definition are replaced a moment after the write.
+        time.sleep(0.1 if current.code != 200 else 0.5)
+        if api.get(f"/apis/{GROUP}/v1/{spec['names']['plural']}").code == 200:
+            return
+    raise SystemExit(f"{name} is not served")
+
+
+def _kept(answer: Answer, *, shows: bool) -> Made:
+    """Return what is compared of an answer: the object, or what was wrong with it."""
+    body = answer.json
+    if answer.code >= 400:
+        kept: Made = {"code": answer.code}
+        if answer.code == 422:
+            kept["causes"] = causes_of(body)
+        else:
+            kept["message"] = body["message"]
+        return kept
+    kept = {"code": answer.code}
+    if warnings := sorted(map(_unquoted, answer.warnings)):
+        kept["warnings"] = warnings
+    if shows:
+        kept["object"] = content(body)
+    return kept
+
+
+def _unquoted(header: str) -> str:
+    return header.partition(" - ")[2][1:-1].replace('\\"', '"').replace("\\\\", "\\")
+
+
+def content(obj: Made) -> Made:
+    """Return an object without what differs from one server to the next."""
+    kept = {name: part for name, part in obj.items() if name not in ("kind", "apiVersion")}
+    metadata: dict[str, Any] = obj.get("metadata") or {}
+    kept["metadata"] = {name: part for name, part in metadata.items() if name not in _MOMENTARY}
+    return kept
+
+
+if __name__ == "__main__":
+    main()
