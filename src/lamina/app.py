@@ -33,9 +33,8 @@ from lamina.server.api import Api
 from lamina.server.assembly import assemble
 from lamina.server.certificates import Certificates, ensure_certificates, write_private
 from lamina.server.housekeeping import forget_old_versions, publish_groups
-from lamina.server.http import Http
 from lamina.server.identity import Authenticator
-from lamina.server.listener import Listener, TlsFiles, make_listener, open_socket
+from lamina.server.listener import TlsFiles, listen, open_socket
 from lamina.server.memory import MemoryStore
 from lamina.server.request import ADMIN, Answer, Identity, Request
 from lamina.server.seed import own_service
@@ -97,7 +96,7 @@ class App:
             authenticator,
             {"ping": _true, "log": _true, "actors": lambda: self._ready},
         )
-        listener = await self._listen(authenticator)
+        await self._listen(authenticator)
         tasks = await self._stack.enter_async_context(_Tasks())
         tasks.start(forget_old_versions(self.api.plane, self.settings.history))
         tasks.start(publish_groups(self.api.plane))
@@ -108,7 +107,6 @@ class App:
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         self._write_kubeconfig()
-        del listener
 
     def _folders(self) -> Path:
         if self.settings.ephemeral:
@@ -126,27 +124,14 @@ class App:
             return MemoryStore()
         return SqliteStore.open(self.data)
 
-    async def _listen(self, authenticator: Authenticator) -> Listener:
+    async def _listen(self, authenticator: Authenticator) -> None:
         opened = open_socket(self.settings.host, self.settings.port)
         pair = self.certificates.server
-        listener = make_listener(
-            Http(self.api, authenticator),
-            TlsFiles(pair.certificate, pair.key, self.certificates.authority.certificate),
-        )
-        serving = asyncio.create_task(listener.serve(sockets=[opened]))
-
-        async def stop() -> None:
-            listener.should_exit = True
-            await serving
-
-        self._stack.push_async_callback(stop)
-        while not listener.started:
-            if serving.done():
-                serving.result()
-            await asyncio.sleep(0.001)
+        files = TlsFiles(pair.certificate, pair.key, self.certificates.authority.certificate)
+        listener = await listen(opened, self.api, authenticator, files)
+        self._stack.push_async_callback(listener.stop)
         host, port = opened.getsockname()[:2]
         self.url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-        return listener
 
     async def _seed(self) -> None:
         """Create what is there from the beginning, where it is not there yet."""

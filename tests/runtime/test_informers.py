@@ -96,13 +96,11 @@ async def test_when_a_kind_comes_back_those_who_went_in_between_are_noticed(
     script: Script, informers: Informers, kind: Kind
 ) -> None:
     script.reply("GET", "/api/v1/configmaps", there("stays", "goes", version=5))
+    script.reply("GET", kind.path(), there("stays", version=5))
     ear = Ear()
     informers.arrange({subscription(CONFIG_MAP): [ear]})
     await informers.settled()
     informers.arrange({})
-    script.reply("GET", kind.path(), there("stays", version=5))
-    if kind == CONFIG_MAP:
-        script.reply("GET", kind.path(), there("stays", version=5))
 
     following = informers.arrange({subscription(kind): [ear]})
     await informers.settled()

@@ -136,7 +136,7 @@ async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client) -> None
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         match answers.get(Read(at("taken"))):
             case Absent():
-                return one_stage("make it", [Create(obj=taken)], because="it is free")
+                return one_stage("make it", [Create(obj=taken)], because="it is free", again=timedelta(0))
             case Found(found) if counted(obj) == 0:
                 step = change(obj, {"data": {"count": "1", "found": meta.uid(found)}})
                 return one_stage("note it", [step], because="it is taken")

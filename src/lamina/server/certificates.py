@@ -20,6 +20,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from lamina.server.identity import from_subject
+from lamina.server.request import Identity
+
 _AUTHORITY_YEARS = 10
 _LEAF_DAYS = 365
 _RENEW_DAYS = 30
@@ -172,6 +175,14 @@ def _save(pair: Pair, certificate: x509.Certificate, key: ec.EllipticCurvePrivat
     )
     write_private(pair.key, private)
     write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def identity_in(certificate: bytes) -> Identity | None:
+    """Return whom a client certificate names: its common name, with its organizations as groups."""
+    subject = x509.load_der_x509_certificate(certificate).subject
+    names = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = tuple(str(one.value) for one in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
+    return from_subject(names[0], groups) if names and names[0] else None
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -1,9 +1,4 @@
-"""
-uvicorn, with what an API server needs beyond it.
-
-A connection says which certificate it came with, may send only so many and so
-large headers, and has to send them soon.
-"""
+"""A listening socket with TLS, and the connections it brings."""
 
 from __future__ import annotations
 
@@ -11,141 +6,79 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import uvicorn
-from cryptography import x509
-from cryptography.x509.oid import NameOID
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lamina.errors import SettingsError
-from lamina.server.identity import from_subject
-from lamina.server.request import Identity
+from lamina.server.connection import Connection, Desk, Handler
+from lamina.server.identity import Authenticator
 
-_HEADERS_LIMIT = 100
-_HEADER_BYTES_LIMIT = 64 * 1024
-_HEADERS_PATIENCE = 30.0
-_KEEP_ALIVE = 180
-_TOO_MANY = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_PATIENCE = 10.0
+"""Seconds that requests in progress are given to finish when the server stops."""
+_SWEEP_EVERY = 5.0
 
 
-class _Cork:
-    """
-    A transport that sends once a turn of the loop what was written in it.
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Where the server's certificate and key are, and whose client certificates are believed."""
 
-    uvicorn writes the head of an answer and its body apart; over TLS that is two
-    records and two system calls.
-    """
-
-    __slots__ = ("_loop", "_pending", "_transport")
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._pending: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        if not self._pending:
-            self._loop.call_soon(self._flush)
-        self._pending.append(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
-            if not self._transport.is_closing():
-                self._transport.write(b"".join(pending) if len(pending) > 1 else pending[0])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+    certificate: Path
+    key: Path
+    client_authority: Path
 
 
-class _Connection(HttpToolsProtocol):
-    """One connection."""
+class Listener:
+    """Serves one handler at one address."""
 
-    _certified: Identity | None = None
-    _header_bytes = 0
-    _late: asyncio.TimerHandle | None = None
+    def __init__(self, server: asyncio.Server, desk: Desk) -> None:
+        self._server = server
+        self._desk = desk
+        self._sweep = asyncio.create_task(_sweep(desk))
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Cork(transport, self.loop))  # type: ignore[arg-type]
-        tls = transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert(binary_form=True) if tls is not None else None
-        if certificate:
-            self._certified = identity_in(certificate)
-        self._wait_for_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._header_bytes = 0
-        if self._late is None:
-            self._wait_for_headers()
-        scope: dict[str, Any] = self.scope  # type: ignore[assignment]
-        scope["extensions"] = {"tls": self._certified}
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._header_bytes += len(name) + len(value)
-        if len(self.headers) >= _HEADERS_LIMIT or self._header_bytes > _HEADER_BYTES_LIMIT:
-            if not self.transport.is_closing():
-                self.transport.write(_TOO_MANY)
-                self.transport.close()
-            return
-        super().on_header(name, value)
-
-    def on_url(self, url: bytes) -> None:
-        self._header_bytes += len(url)
-        if self._header_bytes > _HEADER_BYTES_LIMIT:
-            if not self.transport.is_closing():
-                self.transport.write(_TOO_MANY)
-                self.transport.close()
-            return
-        super().on_url(url)
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        if not self.transport.is_closing():
-            super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        if self.cycle is not None:
-            super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        if self.cycle is not None:
-            super().on_message_complete()
-
-    def _wait_for_headers(self) -> None:
-        self._late = self.loop.call_later(_HEADERS_PATIENCE, self.timeout_keep_alive_handler)
-
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    async def stop(self) -> None:
+        """Accept nobody more, end streams, let requests in progress finish, and close what is left."""
+        self._desk.closing = True
+        self._sweep.cancel()
+        self._server.close()
+        for connection in list(self._desk.connections):
+            connection.shut()
+        if self._desk.connections:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._desk.deserted.wait(), _PATIENCE)
+        for connection in list(self._desk.connections):
+            connection.drop()
 
 
-def identity_in(certificate: bytes) -> Identity | None:
-    """Return whom a client certificate names: its common name, with its organizations as groups."""
-    subject = x509.load_der_x509_certificate(certificate).subject
-    names = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    groups = tuple(str(one.value) for one in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
-    return from_subject(names[0], groups) if names and names[0] else None
+async def _sweep(desk: Desk) -> None:
+    """Close connections that nothing was heard of for too long, for ever."""
+    clock = asyncio.get_running_loop().time
+    while True:
+        await asyncio.sleep(_SWEEP_EVERY)
+        for connection in list(desk.connections):
+            connection.close_if_late(clock())
 
 
-class Listener(uvicorn.Server):
-    """One listening socket and the connections it brings. Signals are the process's business, not its."""
+async def listen(
+    opened: socket.socket, handler: Handler, authenticator: Authenticator, files: TlsFiles
+) -> Listener:
+    """Start serving on a bound socket."""
+    desk = Desk(handler, authenticator)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Connection(desk), sock=opened, ssl=tls_context(files), backlog=1024
+    )
+    return Listener(server, desk)
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+
+def tls_context(files: TlsFiles) -> ssl.SSLContext:
+    """Return the server's side of TLS: its certificate, and client certificates where they are offered."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(files.certificate, files.key)
+    context.load_verify_locations(files.client_authority)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -161,39 +94,5 @@ def open_socket(host: str, port: int) -> socket.socket:
             f"cannot listen on {host} port {port}: {error.strerror or error}",
             hint="choose another port with --port N, or --port 0 for any free one",
         ) from None
-    opened.listen(1024)
     opened.setblocking(False)
     return opened
-
-
-def make_listener(app: Any, tls: TlsFiles | None) -> Listener:
-    """Return a uvicorn server for an ASGI application, not yet started."""
-    config = uvicorn.Config(
-        app,
-        http=_Connection,
-        ws="none",
-        lifespan="off",
-        loop="none",
-        interface="asgi3",
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=10,
-        backlog=1024,
-        ssl_certfile=str(tls.certificate) if tls else None,
-        ssl_keyfile=str(tls.key) if tls else None,
-        ssl_ca_certs=str(tls.client_authority) if tls else None,
-        ssl_cert_reqs=ssl.CERT_OPTIONAL if tls else ssl.CERT_NONE,
-    )
-    return Listener(config)
-
-
-class TlsFiles:
-    """Where the server's certificate and key are, and whose client certificates are believed."""
-
-    def __init__(self, certificate: Path, key: Path, client_authority: Path) -> None:
-        self.certificate = certificate
-        self.key = key
-        self.client_authority = client_authority

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from lamina.errors import BadRequest
 from lamina.server import words
+from lamina.server.fields import invalid_named
+from lamina.server.metadata import check_field_manager
 from lamina.server.request import Request
 
 _PRINTABLE_LIMIT = 128
@@ -42,17 +44,8 @@ def write_options(request: Request, options: str) -> WriteOptions:
             f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
         )
     manager = request.parameter("fieldManager")
-    if len(manager.encode()) > _PRINTABLE_LIMIT:
-        raise words.invalid_options(
-            options, "fieldManager", "FieldValueTooLong", "Too long: may not be more than 128 bytes"
-        )
-    if not manager.isprintable():
-        raise words.invalid_options(
-            options,
-            "fieldManager",
-            "FieldValueInvalid",
-            f'Invalid value: "{manager}": should only contain printable characters',
-        )
+    if wrong := check_field_manager(manager):
+        raise invalid_named(options, "meta.k8s.io", "", wrong)
     return WriteOptions(dry_run, validation, manager or agent, request.flag("force"))
 
 

@@ -154,6 +154,7 @@ def included(request: Request) -> str:
     include = request.parameter("includeObject") or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         raise BadRequest(
-            f'unrecognized includeObject value: "{include}"; supported values: "None", "Metadata", "Object"'
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
         )
     return include

@@ -11,6 +11,7 @@ from lamina.errors import BadRequest
 from lamina.objects.field_selectors import parse_field_selector
 from lamina.objects.selectors import LabelSelector, parse_label_selector
 from lamina.objects.types import Obj
+from lamina.server.builtin.field_labels import refusal
 from lamina.server.kind import Kind
 from lamina.server.rendering import shown
 from lamina.server.request import Request
@@ -57,10 +58,9 @@ class Selection:
         self.everything = self._labels is None and not self._fields
 
     def _read_fields(self, text: str) -> None:
-        known = self._kind.shape.field_labels
         for field, equal, value in parse_field_selector(text):
-            if field not in ("metadata.name", "metadata.namespace") and field not in known:
-                raise BadRequest(_unknown_field(self._kind, field))
+            if why := _refusal(self._kind, field):
+                raise BadRequest(why)
             self._fields.append((field, equal, value))
             if field == "metadata.name" and equal:
                 self.name = value
@@ -92,11 +92,9 @@ class Selection:
         return True
 
 
-def _unknown_field(kind: Kind, field: str) -> str:
-    if kind.custom:
-        return f"field label not supported: {field}"
-    known = ["metadata.name", "metadata.namespace", *kind.shape.field_labels]
-    if len(known) > 2:
-        return f"field label not supported: {field}"
-    shown_names = ", ".join(f'"{name}"' for name in known)
-    return f'"{field}" is not a known field selector: only {shown_names}'
+def _refusal(kind: Kind, field: str) -> str:
+    """Return why a field cannot be asked for, empty if it can."""
+    if not kind.custom:
+        return refusal(kind.group, kind.plural, field)
+    known = field in ("metadata.name", "metadata.namespace") or field in kind.shape.field_labels
+    return "" if known else f"field label not supported: {field}"

@@ -196,7 +196,11 @@ def _events(
     try:
         left = -1 if many == "end" else int(many)
         while left:
-            line: Any = opened.line()
+            try:
+                line: Any = opened.line()
+            except TimeoutError:
+                yield "silence"
+                return
             if line is None:
                 yield "end"
                 return

@@ -23,13 +23,15 @@ from tests.bed.wire import Answer
 
 T = TypeVar("T")
 PATIENCE = 60.0
+SILENCE = 8.0
+"""Seconds without a line after which nothing more is expected of a stream."""
 
 
 class Stream(Protocol):
     """An answer that arrives line by line."""
 
     def line(self) -> Any:
-        """Return the next line, decoded; None at the end."""
+        """Return the next line, decoded; None at the end. Raises TimeoutError when nothing comes."""
         ...
 
     def close(self) -> None: ...
@@ -66,6 +68,7 @@ class HttpWire:
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
         connection, answer = self._send("GET", path, headers, None)
         if answer.status == 200:
+            connection.sock.settimeout(SILENCE)
             return _HttpStream(connection, answer)
         try:
             return _whole(answer)
@@ -159,7 +162,7 @@ class _InProcessStream:
 
     def line(self) -> Any:
         while b"\n" not in self._read:
-            piece = self._wire._wait(self._next())
+            piece = self._wire._wait(asyncio.wait_for(self._next(), SILENCE))
             if piece is None:
                 return None
             self._read += piece

@@ -285,4 +285,5 @@ def _block(value: Any) -> list[str]:
 
 def _flow(value: Any) -> str:
     dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=True, width=100_000, allow_unicode=True)
-    return dumped.removesuffix("\n...\n").strip()
+    dumped = dumped.removesuffix("\n...\n").strip()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False) if "\n" in dumped else dumped

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from lamina.server.certificates import ensure_certificates
-from lamina.server.listener import identity_in
+from lamina.server.certificates import ensure_certificates, identity_in
 
 
 def test_the_authority_is_made_once_and_kept(tmp_path: Path) -> None:

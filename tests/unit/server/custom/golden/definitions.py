@@ -111,7 +111,9 @@ def column(**said: Any) -> Made:
 
 
 def rule(**said: Any) -> Made:
-    return field({"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [said]})
+    return field(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [said]}
+    )
 
 
 def cases() -> Iterator[tuple[str, Made]]:
@@ -152,18 +154,28 @@ def _of_names() -> Iterator[tuple[str, Made]]:
     yield "protected with url", protected("https://github.com/kubernetes/kubernetes/pull/1")
     yield "protected with path", protected("/kubernetes/pull/1")
     yield "protected unapproved", protected("unapproved, for a test")
-    yield "kubernetes.io unprotected prefix", changed(
-        lambda crd: (
-            crd["spec"].update(group="notkubernetes.io"),
-            crd["metadata"].update(name="things.notkubernetes.io"),
-        )
+    yield (
+        "kubernetes.io unprotected prefix",
+        changed(
+            lambda crd: (
+                crd["spec"].update(group="notkubernetes.io"),
+                crd["metadata"].update(name="things.notkubernetes.io"),
+            )
+        ),
     )
     yield "preserving", spec_of(preserveUnknownFields=True)
-    yield "preserving with defaults", changed(
-        lambda crd: crd["spec"].update(preserveUnknownFields=True), field({"type": "string", "default": "x"})
+    yield (
+        "preserving with defaults",
+        changed(
+            lambda crd: crd["spec"].update(preserveUnknownFields=True),
+            field({"type": "string", "default": "x"}),
+        ),
     )
-    yield "preserving with webhook", changed(
-        lambda crd: crd["spec"].update(preserveUnknownFields=True), webhook(url="https://example.com/x")
+    yield (
+        "preserving with webhook",
+        changed(
+            lambda crd: crd["spec"].update(preserveUnknownFields=True), webhook(url="https://example.com/x")
+        ),
     )
 
 
@@ -177,12 +189,24 @@ def _of_versions() -> Iterator[tuple[str, Made]]:
     yield "two stored", versions_of({"name": "v1", "storage": True}, {"name": "v2", "storage": True})
     yield "two alike", versions_of({"name": "v1", "storage": True}, {"name": "v2"})
     yield "two unlike", versions_of({"name": "v1", "storage": True}, {"name": "v2", "schema": other})
-    yield "two alike and bad", versions_of({"name": "v1", "storage": True, "schema": bad}, {"name": "v2", "schema": bad})
+    yield (
+        "two alike and bad",
+        versions_of({"name": "v1", "storage": True, "schema": bad}, {"name": "v2", "schema": bad}),
+    )
     yield "one of two bad", versions_of({"name": "v1", "storage": True}, {"name": "v2", "schema": bad})
-    yield "one of two without schema", versions_of({"name": "v1", "storage": True}, {"name": "v2", "schema": None})
-    yield "both without schema", versions_of({"name": "v1", "storage": True, "schema": None}, {"name": "v2", "schema": None})
+    yield (
+        "one of two without schema",
+        versions_of({"name": "v1", "storage": True}, {"name": "v2", "schema": None}),
+    )
+    yield (
+        "both without schema",
+        versions_of({"name": "v1", "storage": True, "schema": None}, {"name": "v2", "schema": None}),
+    )
     yield "same version twice", versions_of({"name": "v1", "storage": True}, {"name": "v1"})
-    yield "bad version names", versions_of({"name": "V1", "storage": True}, {"name": "v.2"}, {"name": "", "schema": other})
+    yield (
+        "bad version names",
+        versions_of({"name": "V1", "storage": True}, {"name": "v.2"}, {"name": "", "schema": other}),
+    )
     yield "none served", definition(OBJECT, served=False)
     yield "deprecated", definition(OBJECT, deprecated=True)
     yield "deprecated with words", definition(OBJECT, deprecated=True, deprecationWarning="use another")
@@ -190,30 +214,75 @@ def _of_versions() -> Iterator[tuple[str, Made]]:
     yield "deprecated with no words", definition(OBJECT, deprecated=True, deprecationWarning="")
     yield "deprecated with many words", definition(OBJECT, deprecated=True, deprecationWarning="x" * 257)
     yield "deprecated with odd words", definition(OBJECT, deprecated=True, deprecationWarning="é\tx\x01")
-    yield "shared columns and scale", versions_of(
-        {"name": "v1", "storage": True, "subresources": {"scale": {}}, "additionalPrinterColumns": [{"name": "a"}]},
-        {"name": "v2", "subresources": {"scale": {}}, "additionalPrinterColumns": [{"name": "a"}]},
+    yield (
+        "shared columns and scale",
+        versions_of(
+            {
+                "name": "v1",
+                "storage": True,
+                "subresources": {"scale": {}},
+                "additionalPrinterColumns": [{"name": "a"}],
+            },
+            {"name": "v2", "subresources": {"scale": {}}, "additionalPrinterColumns": [{"name": "a"}]},
+        ),
     )
-    yield "own columns and scale", versions_of(
-        {"name": "v1", "storage": True, "additionalPrinterColumns": [{"name": "a", "type": "x", "jsonPath": "a"}]},
-        {"name": "v2", "subresources": {"scale": {}, "status": {}}},
+    yield (
+        "own columns and scale",
+        versions_of(
+            {
+                "name": "v1",
+                "storage": True,
+                "additionalPrinterColumns": [{"name": "a", "type": "x", "jsonPath": "a"}],
+            },
+            {"name": "v2", "subresources": {"scale": {}, "status": {}}},
+        ),
     )
-    yield "nothing stored and much else", versions_of(
-        {"name": "v1", "deprecated": True, "deprecationWarning": "w", "subresources": {"status": {}, "scale": _SCALE}},
-        {
-            "name": "v2",
-            "schema": other,
-            "additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": ".a", "priority": 1}],
-            "selectableFields": [{"jsonPath": ".spec"}],
-        },
+    yield (
+        "nothing stored and much else",
+        versions_of(
+            {
+                "name": "v1",
+                "deprecated": True,
+                "deprecationWarning": "w",
+                "subresources": {"status": {}, "scale": _SCALE},
+            },
+            {
+                "name": "v2",
+                "schema": other,
+                "additionalPrinterColumns": [
+                    {"name": "a", "type": "string", "jsonPath": ".a", "priority": 1}
+                ],
+                "selectableFields": [{"jsonPath": ".spec"}],
+            },
+        ),
     )
-    yield "selectable with other schemas", versions_of(
-        {"name": "v1", "storage": True, "schema": {"openAPIV3Schema": _SELECTABLE}, "selectableFields": [{"jsonPath": ".spec.a"}]},
-        {"name": "v2", "schema": other, "selectableFields": [{"jsonPath": ".spec.a"}]},
+    yield (
+        "selectable with other schemas",
+        versions_of(
+            {
+                "name": "v1",
+                "storage": True,
+                "schema": {"openAPIV3Schema": _SELECTABLE},
+                "selectableFields": [{"jsonPath": ".spec.a"}],
+            },
+            {"name": "v2", "schema": other, "selectableFields": [{"jsonPath": ".spec.a"}]},
+        ),
     )
-    yield "unlike selectable with one schema", versions_of(
-        {"name": "v1", "storage": True, "schema": {"openAPIV3Schema": _SELECTABLE}, "selectableFields": [{"jsonPath": ".spec.a"}]},
-        {"name": "v2", "schema": {"openAPIV3Schema": _SELECTABLE}, "selectableFields": [{"jsonPath": ".spec.b"}]},
+    yield (
+        "unlike selectable with one schema",
+        versions_of(
+            {
+                "name": "v1",
+                "storage": True,
+                "schema": {"openAPIV3Schema": _SELECTABLE},
+                "selectableFields": [{"jsonPath": ".spec.a"}],
+            },
+            {
+                "name": "v2",
+                "schema": {"openAPIV3Schema": _SELECTABLE},
+                "selectableFields": [{"jsonPath": ".spec.b"}],
+            },
+        ),
     )
 
 
@@ -235,46 +304,110 @@ def _of_structure() -> Iterator[tuple[str, Made]]:
     yield "array with empty items", field({"type": "array", "items": []})
     yield "unknown type", field({"type": "file"})
     yield "null type", field({"type": "null"})
-    yield "properties and values", field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": OBJECT})
-    yield "properties and no others", field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": False})
-    yield "properties and any others", field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": True})
+    yield (
+        "properties and values",
+        field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": OBJECT}),
+    )
+    yield (
+        "properties and no others",
+        field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": False}),
+    )
+    yield (
+        "properties and any others",
+        field({"type": "object", "properties": {"a": OBJECT}, "additionalProperties": True}),
+    )
     yield "no values", field({"type": "object", "additionalProperties": False})
     yield "int or string", field({"x-kubernetes-int-or-string": True})
-    yield "int or string spelled out", field({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]})
-    yield "int or string in all of", field(
-        {"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "x"}]}
+    yield (
+        "int or string spelled out",
+        field({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
     )
-    yield "string or int", field({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "string"}, {"type": "integer"}]})
-    yield "int or string without saying so", field({"type": "string", "anyOf": [{"type": "integer"}, {"type": "string"}]})
-    yield "int or string and open", field({"x-kubernetes-int-or-string": True, "x-kubernetes-preserve-unknown-fields": True})
-    yield "int or string and embedded", field({"x-kubernetes-int-or-string": True, "x-kubernetes-embedded-resource": True})
-    yield "embedded", field({"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True})
-    yield "embedded without type", field({"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True})
+    yield (
+        "int or string in all of",
+        field(
+            {
+                "x-kubernetes-int-or-string": True,
+                "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "x"}],
+            }
+        ),
+    )
+    yield (
+        "string or int",
+        field({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "string"}, {"type": "integer"}]}),
+    )
+    yield (
+        "int or string without saying so",
+        field({"type": "string", "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    )
+    yield (
+        "int or string and open",
+        field({"x-kubernetes-int-or-string": True, "x-kubernetes-preserve-unknown-fields": True}),
+    )
+    yield (
+        "int or string and embedded",
+        field({"x-kubernetes-int-or-string": True, "x-kubernetes-embedded-resource": True}),
+    )
+    yield (
+        "embedded",
+        field(
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
+        ),
+    )
+    yield (
+        "embedded without type",
+        field({"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}),
+    )
     yield "embedded string", field({"type": "string", "x-kubernetes-embedded-resource": True})
     yield "embedded and empty", field({"type": "object", "x-kubernetes-embedded-resource": True})
-    yield "embedded map", field({"type": "object", "x-kubernetes-embedded-resource": True, "additionalProperties": OBJECT})
-    yield "embedded with odd identity", field(
-        {
-            "type": "object",
-            "x-kubernetes-embedded-resource": True,
-            "properties": {"kind": {"type": "integer"}, "apiVersion": OBJECT, "metadata": {"type": "string"}},
-        }
+    yield (
+        "embedded map",
+        field({"type": "object", "x-kubernetes-embedded-resource": True, "additionalProperties": OBJECT}),
     )
-    yield "embedded in metadata", field(
-        {
-            "type": "object",
-            "x-kubernetes-embedded-resource": True,
-            "properties": {
-                "metadata": {
-                    "type": "object",
-                    "properties": {"x": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"y": OBJECT}}},
-                }
-            },
-        }
+    yield (
+        "embedded with odd identity",
+        field(
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {
+                    "kind": {"type": "integer"},
+                    "apiVersion": OBJECT,
+                    "metadata": {"type": "string"},
+                },
+            }
+        ),
+    )
+    yield (
+        "embedded in metadata",
+        field(
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {
+                    "metadata": {
+                        "type": "object",
+                        "properties": {
+                            "x": {
+                                "type": "object",
+                                "x-kubernetes-embedded-resource": True,
+                                "properties": {"y": OBJECT},
+                            }
+                        },
+                    }
+                },
+            }
+        ),
     )
     for name, metadata in {
         "name": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}},
-        "both names": {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}},
+        "both names": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+        },
         "labels": {"type": "object", "properties": {"labels": {"type": "object"}}},
         "name and labels": {"type": "object", "properties": {"name": {"type": "string"}, "labels": OBJECT}},
         "description": {"type": "object", "description": "mine"},
@@ -285,10 +418,19 @@ def _of_structure() -> Iterator[tuple[str, Made]]:
         "example": {"type": "object", "example": {"name": "x"}, "externalDocs": {"url": "x"}},
     }.items():
         yield f"metadata {name}", definition({"type": "object", "properties": {"metadata": metadata}})
-    yield "odd identity", definition({"type": "object", "properties": {"kind": {"type": "integer"}, "apiVersion": OBJECT}})
-    yield "default kind", definition({"type": "object", "properties": {"kind": {"type": "string", "default": "Thing"}}})
+    yield (
+        "odd identity",
+        definition({"type": "object", "properties": {"kind": {"type": "integer"}, "apiVersion": OBJECT}}),
+    )
+    yield (
+        "default kind",
+        definition({"type": "object", "properties": {"kind": {"type": "string", "default": "Thing"}}}),
+    )
     for junctor in ("allOf", "anyOf", "oneOf"):
-        yield f"{junctor} narrowing", field({"type": "string", junctor: [{"minLength": 1}, {"pattern": "^a"}]})
+        yield (
+            f"{junctor} narrowing",
+            field({"type": "string", junctor: [{"minLength": 1}, {"pattern": "^a"}]}),
+        )
         yield f"{junctor} typed", field({"type": "string", junctor: [{"type": "string"}, {"minLength": 1}]})
     for keyword, value in {
         "default": 1,
@@ -305,25 +447,46 @@ def _of_structure() -> Iterator[tuple[str, Made]]:
         "x-kubernetes-validations": [{"rule": "true"}],
     }.items():
         yield f"{keyword} in not", field({"type": "object", "not": {keyword: value}})
-        yield f"{keyword} deep in one of", field(
-            {"type": "object", "properties": {"a": OBJECT}, "oneOf": [{"properties": {"a": {"anyOf": [{keyword: value}]}}}]}
+        yield (
+            f"{keyword} deep in one of",
+            field(
+                {
+                    "type": "object",
+                    "properties": {"a": OBJECT},
+                    "oneOf": [{"properties": {"a": {"anyOf": [{keyword: value}]}}}],
+                }
+            ),
         )
-    yield "metadata in a branch", definition({"type": "object", "allOf": [{"properties": {"metadata": {"minProperties": 1}}}]})
+    yield (
+        "metadata in a branch",
+        definition({"type": "object", "allOf": [{"properties": {"metadata": {"minProperties": 1}}}]}),
+    )
     yield "no values in a branch", field({"type": "object", "allOf": [{"additionalProperties": False}]})
     yield "free values in a branch", field({"type": "object", "allOf": [{"additionalProperties": True}]})
-    yield "branch of the unknown", definition({"type": "object", "allOf": [{"properties": {"spec": {"required": ["a"]}}}]})
-    yield "branch of unknown items", definition(
-        {
-            "type": "object",
-            "properties": {"spec": {"type": "array", "items": OBJECT}, "other": OBJECT},
-            "anyOf": [
-                {"properties": {"spec": {"items": {"items": {"minLength": 1}}}}},
-                {"properties": {"other": {"items": {"minLength": 1}}}},
-            ],
-            "not": {"oneOf": [{"properties": {"spec": {"items": {"properties": {"x": {"minLength": 1}}}}}}]},
-        }
+    yield (
+        "branch of the unknown",
+        definition({"type": "object", "allOf": [{"properties": {"spec": {"required": ["a"]}}}]}),
     )
-    yield "deep branch of the unknown", field({"type": "object", "allOf": [{"properties": {"x": {"minLength": 1}}}]})
+    yield (
+        "branch of unknown items",
+        definition(
+            {
+                "type": "object",
+                "properties": {"spec": {"type": "array", "items": OBJECT}, "other": OBJECT},
+                "anyOf": [
+                    {"properties": {"spec": {"items": {"items": {"minLength": 1}}}}},
+                    {"properties": {"other": {"items": {"minLength": 1}}}},
+                ],
+                "not": {
+                    "oneOf": [{"properties": {"spec": {"items": {"properties": {"x": {"minLength": 1}}}}}}]
+                },
+            }
+        ),
+    )
+    yield (
+        "deep branch of the unknown",
+        field({"type": "object", "allOf": [{"properties": {"x": {"minLength": 1}}}]}),
+    )
 
 
 def _of_keywords() -> Iterator[tuple[str, Made]]:
@@ -338,55 +501,137 @@ def _of_keywords() -> Iterator[tuple[str, Made]]:
         "uniqueItems": True,
     }.items():
         yield f"keyword {keyword}", field({"type": "object", keyword: value})
-    yield "everything forbidden", field(
-        {
-            "type": "array",
-            "id": "x",
-            "$ref": "y",
-            "items": [{"type": "null"}],
-            "definitions": {"d": {"uniqueItems": True}},
-            "dependencies": {"e": {"id": "z"}, "f": ["g"]},
-            "not": {"uniqueItems": True},
-        }
+    yield (
+        "everything forbidden",
+        field(
+            {
+                "type": "array",
+                "id": "x",
+                "$ref": "y",
+                "items": [{"type": "null"}],
+                "definitions": {"d": {"uniqueItems": True}},
+                "dependencies": {"e": {"id": "z"}, "f": ["g"]},
+                "not": {"uniqueItems": True},
+            }
+        ),
     )
-    for pattern in ("[a", "(a", "a)", "*", "a**", "\\", "\\8", "[z-a]", "(?!a)", "a{1001}", "\\C", "^\\d+$", "(?P<n>a)"):
+    for pattern in (
+        "[a",
+        "(a",
+        "a)",
+        "*",
+        "a**",
+        "\\",
+        "\\8",
+        "[z-a]",
+        "(?!a)",
+        "a{1001}",
+        "\\C",
+        "^\\d+$",
+        "(?P<n>a)",
+    ):
         yield f"pattern {pattern}", field({"type": "string", "pattern": pattern})
     yield "list type of object", field({"type": "object", "x-kubernetes-list-type": "atomic"})
-    yield "list type of nothing", field({"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-list-type": "atomic"})
-    yield "unknown list type", field({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"})
+    yield (
+        "list type of nothing",
+        field({"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-list-type": "atomic"}),
+    )
+    yield (
+        "unknown list type",
+        field({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"}),
+    )
     yield "map type of string", field({"type": "string", "x-kubernetes-map-type": "atomic"})
-    yield "map type of nothing", field({"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "granular"})
+    yield (
+        "map type of nothing",
+        field({"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "granular"}),
+    )
     yield "unknown map type", field({"type": "object", "x-kubernetes-map-type": "loose"})
     yield "good map list", field({**_LISTED, "items": _ITEM})
-    yield "keys without list type", field({"type": "array", "items": _ITEM, "x-kubernetes-list-map-keys": ["name"]})
+    yield (
+        "keys without list type",
+        field({"type": "array", "items": _ITEM, "x-kubernetes-list-map-keys": ["name"]}),
+    )
     yield "keys of a set", field({**_LISTED, "items": _ITEM, "x-kubernetes-list-type": "set"})
     yield "map list without keys", field({"type": "array", "items": _ITEM, "x-kubernetes-list-type": "map"})
     yield "map list without items", field(_LISTED)
     yield "map list of several", field({**_LISTED, "items": [_ITEM]})
     yield "map list of strings", field({**_LISTED, "items": {"type": "string"}})
-    yield "map list with unknown key", field({**_LISTED, "items": _ITEM, "x-kubernetes-list-map-keys": ["name", "nope"]})
-    yield "map list with key twice", field({**_LISTED, "items": _ITEM, "x-kubernetes-list-map-keys": ["name", "name"]})
-    yield "map list with object key", field(
-        {**_LISTED, "items": {"type": "object", "required": ["name"], "properties": {"name": OBJECT}}}
+    yield (
+        "map list with unknown key",
+        field({**_LISTED, "items": _ITEM, "x-kubernetes-list-map-keys": ["name", "nope"]}),
     )
-    yield "map list with optional key", field({**_LISTED, "items": {"type": "object", "properties": {"name": {"type": "string"}}}})
-    yield "map list with default key", field(
-        {**_LISTED, "items": {"type": "object", "properties": {"name": {"type": "string", "default": "a"}}}}
+    yield (
+        "map list with key twice",
+        field({**_LISTED, "items": _ITEM, "x-kubernetes-list-map-keys": ["name", "name"]}),
     )
-    yield "map list with nullable key", field(
-        {**_LISTED, "items": {"type": "object", "nullable": True, "required": ["name"], "properties": {"name": {"type": "string", "nullable": True}}}}
+    yield (
+        "map list with object key",
+        field({**_LISTED, "items": {"type": "object", "required": ["name"], "properties": {"name": OBJECT}}}),
+    )
+    yield (
+        "map list with optional key",
+        field({**_LISTED, "items": {"type": "object", "properties": {"name": {"type": "string"}}}}),
+    )
+    yield (
+        "map list with default key",
+        field(
+            {
+                **_LISTED,
+                "items": {"type": "object", "properties": {"name": {"type": "string", "default": "a"}}},
+            }
+        ),
+    )
+    yield (
+        "map list with nullable key",
+        field(
+            {
+                **_LISTED,
+                "items": {
+                    "type": "object",
+                    "nullable": True,
+                    "required": ["name"],
+                    "properties": {"name": {"type": "string", "nullable": True}},
+                },
+            }
+        ),
     )
     yield "set of objects", field({"type": "array", "x-kubernetes-list-type": "set", "items": OBJECT})
-    yield "set of atoms", field({"type": "array", "x-kubernetes-list-type": "set", "items": {**OBJECT, "x-kubernetes-map-type": "atomic"}})
-    yield "set of sets", field(
-        {
-            "type": "array",
-            "x-kubernetes-list-type": "set",
-            "items": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
-        }
+    yield (
+        "set of atoms",
+        field(
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "set",
+                "items": {**OBJECT, "x-kubernetes-map-type": "atomic"},
+            }
+        ),
     )
-    yield "set of lists", field({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "array", "items": {"type": "string"}}})
-    yield "set of nullables", field({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string", "nullable": True}})
+    yield (
+        "set of sets",
+        field(
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "set",
+                "items": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+            }
+        ),
+    )
+    yield (
+        "set of lists",
+        field(
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "set",
+                "items": {"type": "array", "items": {"type": "string"}},
+            }
+        ),
+    )
+    yield (
+        "set of nullables",
+        field(
+            {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string", "nullable": True}}
+        ),
+    )
     yield "rule of nothing", rule(rule="  ")
     yield "rule with empty message", rule(rule="true", message="  ")
     yield "rule with broken message", rule(rule="true", message="a\nb")
@@ -416,16 +661,19 @@ def _of_keywords() -> Iterator[tuple[str, Made]]:
     }.items():
         yield f"status and {keyword} at the root", definition({"type": "object", keyword: value}, **status)
     yield "status and a root of strings", definition({"type": "string"}, **status)
-    yield "unknown formats", definition(
-        {
-            "type": "object",
-            "properties": {
-                "a": {"type": "string", "format": "fancy"},
-                "b": {"type": "string", "format": "date-time"},
-                "c": {"type": "integer", "format": "int32"},
-                "d": {"type": "string", "format": "int32"},
-            },
-        }
+    yield (
+        "unknown formats",
+        definition(
+            {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "string", "format": "fancy"},
+                    "b": {"type": "string", "format": "date-time"},
+                    "c": {"type": "integer", "format": "int32"},
+                    "d": {"type": "string", "format": "int32"},
+                },
+            }
+        ),
     )
 
 
@@ -439,9 +687,18 @@ def _of_defaults() -> Iterator[tuple[str, Made]]:
         "of fraction": {"type": "integer", "format": "int64", "default": 1.5},
         "null": {"type": "string", "default": None},
         "fine": {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"a": "x"}},
-        "with unknown field": {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"b": "x"}},
+        "with unknown field": {
+            "type": "object",
+            "properties": {"a": {"type": "string"}},
+            "default": {"b": "x"},
+        },
         "with wrong field": {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"a": 1}},
-        "lacking": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}, "default": {}},
+        "lacking": {
+            "type": "object",
+            "required": ["a"],
+            "properties": {"a": {"type": "string"}},
+            "default": {},
+        },
         "int or string": {"x-kubernetes-int-or-string": True, "default": 5},
         "odd int or string": {"x-kubernetes-int-or-string": True, "default": True},
         "in items": {"type": "array", "items": {"type": "string", "default": 1}},
@@ -474,7 +731,10 @@ def _of_defaults() -> Iterator[tuple[str, Made]]:
         "embedded kind": {
             "type": "object",
             "x-kubernetes-embedded-resource": True,
-            "properties": {"kind": {"type": "string", "default": "Pod"}, "apiVersion": {"type": "string", "default": "a/b/c"}},
+            "properties": {
+                "kind": {"type": "string", "default": "Pod"},
+                "apiVersion": {"type": "string", "default": "a/b/c"},
+            },
         },
         "embedded metadata": {
             "type": "object",
@@ -484,9 +744,16 @@ def _of_defaults() -> Iterator[tuple[str, Made]]:
                     "type": "object",
                     "properties": {
                         "name": {"type": "string", "default": "x/y"},
-                        "labels": {"type": "object", "additionalProperties": {"type": "string"}, "default": {"a": "b c"}},
+                        "labels": {
+                            "type": "object",
+                            "additionalProperties": {"type": "string"},
+                            "default": {"a": "b c"},
+                        },
                         "finalizers": {"type": "array", "items": {"type": "string"}, "default": ["a", 5]},
-                        "annotations": {"type": "object", "additionalProperties": {"type": "string", "default": "x"}},
+                        "annotations": {
+                            "type": "object",
+                            "additionalProperties": {"type": "string", "default": "x"},
+                        },
                     },
                 }
             },
@@ -504,16 +771,32 @@ def _of_columns() -> Iterator[tuple[str, Made]]:
     yield "column with bad path", column(**good | {"jsonPath": "spec.a"})
     yield "column with broken path", column(**good | {"jsonPath": ".spec[?(@.a"})
     yield "column with dot", column(**good | {"jsonPath": "."})
-    yield "good scale", definition(OBJECT, subresources={"scale": {**_SCALE, "labelSelectorPath": ".status.selector"}})
-    yield "empty scale", definition(OBJECT, subresources={"scale": {}})
-    yield "scale elsewhere", definition(
-        OBJECT,
-        subresources={
-            "scale": {"specReplicasPath": ".status.x", "statusReplicasPath": ".spec.x", "labelSelectorPath": ".metadata.x"}
-        },
+    yield (
+        "good scale",
+        definition(OBJECT, subresources={"scale": {**_SCALE, "labelSelectorPath": ".status.selector"}}),
     )
-    yield "scale with bad paths", definition(
-        OBJECT, subresources={"scale": {"specReplicasPath": "x", "statusReplicasPath": ".", "labelSelectorPath": "y"}}
+    yield "empty scale", definition(OBJECT, subresources={"scale": {}})
+    yield (
+        "scale elsewhere",
+        definition(
+            OBJECT,
+            subresources={
+                "scale": {
+                    "specReplicasPath": ".status.x",
+                    "statusReplicasPath": ".spec.x",
+                    "labelSelectorPath": ".metadata.x",
+                }
+            },
+        ),
+    )
+    yield (
+        "scale with bad paths",
+        definition(
+            OBJECT,
+            subresources={
+                "scale": {"specReplicasPath": "x", "statusReplicasPath": ".", "labelSelectorPath": "y"}
+            },
+        ),
     )
     yield "good selectable", selectable(".spec.a", ".spec.whole", ".spec.yes", ".spec.map.x")
     yield "eight selectable", selectable(*(f".spec.{letter}" for letter in "abcdefgh"))
@@ -530,19 +813,34 @@ def _of_conversion() -> Iterator[tuple[str, Made]]:
     yield "no conversion", spec_of(conversion={"strategy": "None"})
     yield "empty conversion", spec_of(conversion={"strategy": ""})
     yield "odd conversion", spec_of(conversion={"strategy": "Magic"})
-    yield "no conversion with webhook", spec_of(
-        conversion={"strategy": "None", "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]}}
+    yield (
+        "no conversion with webhook",
+        spec_of(
+            conversion={
+                "strategy": "None",
+                "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]},
+            }
+        ),
     )
     yield "webhook of nothing", spec_of(conversion={"strategy": "Webhook"})
-    yield "webhook without versions", spec_of(
-        conversion={"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": []}}
-    )
-    for versions in (["v2"], ["v1", "v1"], ["V1", "v1beta1"]):
-        yield f"webhook with versions {versions}", spec_of(
+    yield (
+        "webhook without versions",
+        spec_of(
             conversion={
                 "strategy": "Webhook",
-                "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": versions},
+                "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": []},
             }
+        ),
+    )
+    for versions in (["v2"], ["v1", "v1"], ["V1", "v1beta1"]):
+        yield (
+            f"webhook with versions {versions}",
+            spec_of(
+                conversion={
+                    "strategy": "Webhook",
+                    "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": versions},
+                }
+            ),
         )
     service = {"name": "n", "namespace": "ns"}
     yield "webhook of neither", webhook()

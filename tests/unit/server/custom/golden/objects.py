@@ -45,7 +45,12 @@ def _crd(plural: str, *versions: tuple[str, Any, Made]) -> Made:
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
-            "names": {"plural": plural, "kind": plural.capitalize(), "singular": plural, "listKind": f"{plural.capitalize()}List"},
+            "names": {
+                "plural": plural,
+                "kind": plural.capitalize(),
+                "singular": plural,
+                "listKind": f"{plural.capitalize()}List",
+            },
             "versions": [
                 {
                     "name": name,
@@ -79,15 +84,30 @@ FIELDS: dict[str, Made] = {
     "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": _TEXT}},
     "intOrString": {"x-kubernetes-int-or-string": True},
     "spelled": {"x-kubernetes-int-or-string": True, "anyOf": _ANY_INT_OR_STRING},
-    "alsoSpelled": {"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": _ANY_INT_OR_STRING}, {"pattern": "^a"}]},
+    "alsoSpelled": {
+        "x-kubernetes-int-or-string": True,
+        "allOf": [{"anyOf": _ANY_INT_OR_STRING}, {"pattern": "^a"}],
+    },
     "nullableText": {"type": "string", "nullable": True},
     "nullableStruct": {"type": "object", "nullable": True, "required": ["a"], "properties": {"a": _TEXT}},
     "nullableItems": {"type": "array", "items": {"type": "string", "nullable": True}},
     "nullableValues": {"type": "object", "additionalProperties": {"type": "string", "nullable": True}},
     "range": {"type": "integer", "minimum": 1, "maximum": 10},
-    "openRange": {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 10, "exclusiveMaximum": True},
+    "openRange": {
+        "type": "number",
+        "minimum": 0,
+        "exclusiveMinimum": True,
+        "maximum": 10,
+        "exclusiveMaximum": True,
+    },
     "brokenRange": {"type": "number", "minimum": 0.5, "maximum": 10.5},
-    "brokenOpenRange": {"type": "integer", "minimum": -1.5, "exclusiveMinimum": True, "maximum": 1.5, "exclusiveMaximum": True},
+    "brokenOpenRange": {
+        "type": "integer",
+        "minimum": -1.5,
+        "exclusiveMinimum": True,
+        "maximum": 1.5,
+        "exclusiveMaximum": True,
+    },
     "hugeRange": {"type": "number", "minimum": -1e30, "maximum": 1e30},
     "million": {"type": "number", "maximum": 1000000},
     "fives": {"type": "integer", "multipleOf": 5},
@@ -98,19 +118,28 @@ FIELDS: dict[str, Made] = {
     "digits": {"type": "string", "pattern": "^\\d+$"},
     "part": {"type": "string", "pattern": "b"},
     "lengthAndPattern": {"type": "string", "maxLength": 2, "pattern": "^x"},
-    "enum": {"type": "string", "enum": ["red", "green", "a\"b"]},
+    "enum": {"type": "string", "enum": ["red", "green", 'a"b']},
     "numbers": {"type": "integer", "enum": [1, 2, 5]},
     "fractions": {"type": "number", "enum": [1.5, 2]},
     "mixed": {"x-kubernetes-preserve-unknown-fields": True, "enum": ["a", 1, True, {"a": 1}, ["a"], None]},
     "nullableEnum": {"type": "string", "nullable": True, "enum": ["a"]},
     "items": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer", "maximum": 5}},
     "oneItem": {"type": "array", "maxItems": 1, "items": _TEXT},
-    "properties": {"type": "object", "minProperties": 1, "maxProperties": 2, "additionalProperties": {"type": "string", "maxLength": 1}},
+    "properties": {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 2,
+        "additionalProperties": {"type": "string", "maxLength": 1},
+    },
     "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"x-kubernetes-int-or-string": True}},
     "setOfStructs": {
         "type": "array",
         "x-kubernetes-list-type": "set",
-        "items": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": _TEXT, "b": _WHOLE}},
+        "items": {
+            "type": "object",
+            "x-kubernetes-map-type": "atomic",
+            "properties": {"a": _TEXT, "b": _WHOLE},
+        },
     },
     "byName": {
         "type": "array",
@@ -118,17 +147,18 @@ FIELDS: dict[str, Made] = {
         "x-kubernetes-list-map-keys": ["a"],
         "items": {"type": "object", "required": ["a"], "properties": {"a": _TEXT, "b": _WHOLE}},
     },
-    "byBoth": {
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["a", "b"],
-        "items": {"type": "object", "required": ["a"], "properties": {"a": _TEXT, "b": {"type": "integer", "default": 1}}},
+    "oneOf": {
+        "type": "object",
+        "properties": {"a": _TEXT, "b": _WHOLE},
+        "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
     },
-    "oneOf": {"type": "object", "properties": {"a": _TEXT, "b": _WHOLE}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
     "anyOf": {
         "type": "object",
         "properties": {"a": _TEXT, "b": _WHOLE},
-        "anyOf": [{"required": ["a"], "properties": {"a": {"enum": ["a"]}}}, {"properties": {"b": {"minimum": 3}}, "required": ["b"]}],
+        "anyOf": [
+            {"required": ["a"], "properties": {"a": {"enum": ["a"]}}},
+            {"properties": {"b": {"minimum": 3}}, "required": ["b"]},
+        ],
     },
     "allOf": {"type": "string", "allOf": [{"minLength": 2}, {"pattern": "^a"}]},
     "not": {"type": "string", "not": {"pattern": "b"}},
@@ -137,13 +167,37 @@ FIELDS: dict[str, Made] = {
     "untypedFormat": {"x-kubernetes-preserve-unknown-fields": True, "format": "date"},
     "wholeFormat": {"type": "integer", "format": "int32"},
     "date": {"type": "string", "format": "date"},
-    "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+    "embedded": {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    },
+}
+
+DEFAULTED: dict[str, Made] = {
+    "byBoth": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a", "b"],
+        "items": {
+            "type": "object",
+            "required": ["a"],
+            "properties": {"a": _TEXT, "b": {"type": "integer", "default": 1}},
+        },
+    },
     "defaulted": {"type": "string", "default": "d"},
-    "defaultedStruct": {"type": "object", "default": {}, "properties": {"a": {"type": "string", "default": "x"}, "b": _WHOLE}},
+    "defaultedStruct": {
+        "type": "object",
+        "default": {},
+        "properties": {"a": {"type": "string", "default": "x"}, "b": _WHOLE},
+    },
     "inner": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}, "b": _WHOLE}},
     "defaultedNullable": {"type": "string", "nullable": True, "default": "d"},
     "defaultedItems": {"type": "array", "items": {"type": "string", "default": "i"}},
-    "defaultedValues": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": {"type": "integer", "default": 7}}}},
+    "defaultedValues": {
+        "type": "object",
+        "additionalProperties": {"type": "object", "properties": {"a": {"type": "integer", "default": 7}}},
+    },
 }
 
 VALUES: list[Any] = [
@@ -157,16 +211,96 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 FORMATS: dict[str, list[str]] = {
-    "date-time": ["2020-02-29T23:59:59Z", "2021-02-29T00:00:00Z", "2020-01-01t00:00:00.5+01:00", "2020-01-01T24:00:00Z", "2020-01-01T00:00:60Z", "2020-01-01 00:00:00Z", ""],
-    "duration": ["1h", "1h30m", "2 days", "5", "0", "", "1.5s", "-3m", "1 fortnight", "9999999999999999999h", "5 weeks later"],
-    "email": ["a@b.c", "a", "Joe <a@b>", "a@b (c)", "a@[1.2.3.4]", "a@[x]", '"q q"@b', "a@b, c@d", "a..b@c", "é@b", ""],
-    "uri": ["http://a.b/c", "/a", "a", "", "urn:x:y", "http://[::1]:80/x", "http://a b/", "//x", "http://a:b/", "http://%zz/", "/%zz", "*", "http://a/\x01"],
+    "date-time": [
+        "2020-02-29T23:59:59Z",
+        "2021-02-29T00:00:00Z",
+        "2020-01-01t00:00:00.5+01:00",
+        "2020-01-01T24:00:00Z",
+        "2020-01-01T00:00:60Z",
+        "2020-01-01 00:00:00Z",
+        "",
+    ],
+    "duration": [
+        "1h",
+        "1h30m",
+        "2 days",
+        "5",
+        "0",
+        "",
+        "1.5s",
+        "-3m",
+        "1 fortnight",
+        "9999999999999999999h",
+        "5 weeks later",
+    ],
+    "email": [
+        "a@b.c",
+        "a",
+        "Joe <a@b>",
+        "a@b (c)",
+        "a@[1.2.3.4]",
+        "a@[x]",
+        '"q q"@b',
+        "a@b, c@d",
+        "a..b@c",
+        "é@b",
+        "",
+    ],
+    "uri": [
+        "http://a.b/c",
+        "/a",
+        "a",
+        "",
+        "urn:x:y",
+        "http://[::1]:80/x",
+        "http://a b/",
+        "//x",
+        "http://a:b/",
+        "http://%zz/",
+        "/%zz",
+        "*",
+        "http://a/\x01",
+    ],
     "hostname": ["a", "a.b", "a.bc", "a-b", "ab-c", "-a", "a_b.com", "é.com", "1.com", "a.1", ""],
     "ipv4": ["1.2.3.4", "01.2.3.4", "1.2.3", "256.1.1.1", "::ffff:1.2.3.4", "::1", ""],
-    "ipv6": ["::", "::1", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7", "1::2::3", "::ffff:1.2.3.4", "::ffff:01.2.3.4", "fe80::1%eth0", "00001::", "1.2.3.4", ""],
-    "cidr": ["1.2.3.0/24", "01.2.3.0/24", "1.2.3.4", "1.2.3.4/33", "::/0", "::/129", "1.2.3.4/", "1.2.3.4/08"],
-    "mac": ["01:23:45:67:89:ab", "01-23-45-67-89-ab", "01:23:45-67:89:ab", "0123.4567.89ab", "0123456789ab", "01:23:45", "01:23:45:67:89:ab:cd:ef"],
-    "uuid": ["12345678-1234-1234-1234-123456789abc", "12345678123412341234123456789ABC", "1234", "12345678-1234-1234-1234-123456789abg"],
+    "ipv6": [
+        "::",
+        "::1",
+        "1:2:3:4:5:6:7:8",
+        "1:2:3:4:5:6:7",
+        "1::2::3",
+        "::ffff:1.2.3.4",
+        "::ffff:01.2.3.4",
+        "fe80::1%eth0",
+        "00001::",
+        "1.2.3.4",
+        "",
+    ],
+    "cidr": [
+        "1.2.3.0/24",
+        "01.2.3.0/24",
+        "1.2.3.4",
+        "1.2.3.4/33",
+        "::/0",
+        "::/129",
+        "1.2.3.4/",
+        "1.2.3.4/08",
+    ],
+    "mac": [
+        "01:23:45:67:89:ab",
+        "01-23-45-67-89-ab",
+        "01:23:45-67:89:ab",
+        "0123.4567.89ab",
+        "0123456789ab",
+        "01:23:45",
+        "01:23:45:67:89:ab:cd:ef",
+    ],
+    "uuid": [
+        "12345678-1234-1234-1234-123456789abc",
+        "12345678123412341234123456789ABC",
+        "1234",
+        "12345678-1234-1234-1234-123456789abg",
+    ],
     "uuid3": ["12345678-1234-3234-1234-123456789abc", "12345678-1234-4234-1234-123456789abc"],
     "uuid4": ["12345678-1234-4234-8234-123456789abc", "12345678-1234-4234-7234-123456789abc"],
     "uuid5": ["12345678-1234-5234-8234-123456789abc", "12345678-1234-4234-8234-123456789abc"],
@@ -190,7 +324,11 @@ _STATUS: Made = {"subresources": {"status": {}}}
 _SCALE: Made = {
     "subresources": {
         "status": {},
-        "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
     }
 }
 _RULED = {
@@ -209,12 +347,19 @@ _CONDITIONS = {
     "type": "array",
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
-    "items": {"type": "object", "required": ["type"], "properties": {"type": _TEXT, "status": {"type": "string", "enum": ["True", "False"]}}},
+    "items": {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": _TEXT, "status": {"type": "string", "enum": ["True", "False"]}},
+    },
 }
 _STATEFUL = {
     "type": "object",
     "properties": {
-        "spec": {"type": "object", "properties": {"replicas": _WHOLE, "text": {"type": "string", "maxLength": 3}}},
+        "spec": {
+            "type": "object",
+            "properties": {"replicas": _WHOLE, "text": {"type": "string", "maxLength": 3}},
+        },
         "status": {
             "type": "object",
             "properties": {
@@ -241,10 +386,18 @@ _LOOSE = {
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["name"],
-                    "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "v": _TEXT}},
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": _TEXT, "v": _TEXT},
+                    },
                 },
                 "set": {"type": "array", "items": _TEXT},
-                "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": _TEXT}},
+                "open": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "properties": {"a": _TEXT},
+                },
                 "one": {"type": "object", "properties": {"a": _TEXT, "b": _TEXT}},
             },
         }
@@ -267,7 +420,11 @@ _TIGHT = {
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["name"],
-                    "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "v": _SHORT}},
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": _TEXT, "v": _SHORT},
+                    },
                 },
                 "set": {"type": "array", "x-kubernetes-list-type": "set", "items": _TEXT},
                 "open": {
@@ -276,7 +433,11 @@ _TIGHT = {
                     "maxProperties": 1,
                     "properties": {"a": _SHORT},
                 },
-                "one": {"type": "object", "properties": {"a": _TEXT, "b": _TEXT}, "allOf": [{"properties": {"a": {"maxLength": 2}}}]},
+                "one": {
+                    "type": "object",
+                    "properties": {"a": _TEXT, "b": _TEXT},
+                    "allOf": [{"properties": {"a": {"maxLength": 2}}}],
+                },
             },
         }
     },
@@ -284,7 +445,11 @@ _TIGHT = {
 
 DEFINITIONS: dict[str, Made] = {
     "fields": _crd("fields", ("v1", _spec(FIELDS), {})),
-    "formats": _crd("formats", ("v1", _spec({name.replace("-", "x"): {"type": "string", "format": name} for name in FORMATS}), {})),
+    "defaulted": _crd("defaulteds", ("v1", _spec(DEFAULTED), {})),
+    "formats": _crd(
+        "formats",
+        ("v1", _spec({name.replace("-", "x"): {"type": "string", "format": name} for name in FORMATS}), {}),
+    ),
     "needy": _crd(
         "needies",
         (
@@ -297,8 +462,15 @@ DEFINITIONS: dict[str, Made] = {
                 "properties": {
                     "apiVersion": {"type": "string", "enum": [f"{GROUP}/v1"]},
                     "kind": {"type": "string", "pattern": "^Nee"},
-                    "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 6}}},
-                    "spec": {"type": "object", "required": ["a", "b"], "properties": {"a": _TEXT, "b": _TEXT, "c": OBJECT}},
+                    "metadata": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string", "maxLength": 6}},
+                    },
+                    "spec": {
+                        "type": "object",
+                        "required": ["a", "b"],
+                        "properties": {"a": _TEXT, "b": _TEXT, "c": OBJECT},
+                    },
                     "extra": _TEXT,
                     "more": _TEXT,
                 },
@@ -318,8 +490,16 @@ DEFINITIONS: dict[str, Made] = {
             {
                 "type": "object",
                 "properties": {
-                    "spec": {"type": "object", "default": {"a": "x"}, "properties": {"a": _TEXT, "b": {"type": "string", "default": "y"}}},
-                    "status": {"type": "object", "default": {"phase": "New"}, "properties": {"phase": _TEXT, "n": _WHOLE}},
+                    "spec": {
+                        "type": "object",
+                        "default": {"a": "x"},
+                        "properties": {"a": _TEXT, "b": {"type": "string", "default": "y"}},
+                    },
+                    "status": {
+                        "type": "object",
+                        "default": {"phase": "New"},
+                        "properties": {"phase": _TEXT, "n": _WHOLE},
+                    },
                 },
             },
             _STATUS,
@@ -329,12 +509,24 @@ DEFINITIONS: dict[str, Made] = {
         "movers",
         (
             "v1",
-            _spec({"shared": {"type": "string", "default": "from v1"}, "old": _TEXT, "size": {"type": "integer", "maximum": 5}}),
+            _spec(
+                {
+                    "shared": {"type": "string", "default": "from v1"},
+                    "old": _TEXT,
+                    "size": {"type": "integer", "maximum": 5},
+                }
+            ),
             {},
         ),
         (
             "v2",
-            _spec({"shared": _TEXT, "new": {"type": "string", "default": "from v2"}, "size": {"type": "integer", "maximum": 9}}),
+            _spec(
+                {
+                    "shared": _TEXT,
+                    "new": {"type": "string", "default": "from v2"},
+                    "size": {"type": "integer", "maximum": 9},
+                }
+            ),
             {},
         ),
     ),
@@ -349,15 +541,29 @@ DEFINITIONS: dict[str, Made] = {
                     "one": {
                         "type": "object",
                         "x-kubernetes-embedded-resource": True,
-                        "properties": {"spec": {"type": "object", "properties": {"a": _TEXT}}, "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}},
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"a": _TEXT}},
+                            "metadata": {
+                                "type": "object",
+                                "properties": {"name": {"type": "string", "maxLength": 3}},
+                            },
+                        },
                     },
                     "many": {
                         "type": "array",
-                        "items": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+                        "items": {
+                            "type": "object",
+                            "x-kubernetes-embedded-resource": True,
+                            "x-kubernetes-preserve-unknown-fields": True,
+                        },
                     },
                     "named": {
                         "type": "object",
-                        "additionalProperties": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+                        "additionalProperties": {
+                            "type": "object",
+                            "x-kubernetes-embedded-resource": True,
+                            "x-kubernetes-preserve-unknown-fields": True,
+                        },
                     },
                 }
             ),
@@ -374,9 +580,11 @@ def _object(definition: str, name: str = "x", version: str = "v1", **content: An
 
 def cases() -> Iterator[Case]:
     """Yield every case."""
-    for field in FIELDS:
-        for index, value in enumerate(VALUES):
-            yield Case(name=f"{field} {index}", definition="fields", body=_object("fields", spec={field: value}))
+    for definition, fields in (("fields", FIELDS), ("defaulted", DEFAULTED)):
+        for field in fields:
+            for index, value in enumerate(VALUES):
+                body = _object(definition, spec={field: value})
+                yield Case(name=f"{field} {index}", definition=definition, body=body)
     for name, texts in FORMATS.items():
         for index, text in enumerate(texts):
             body = _object("formats", spec={name.replace("-", "x"): text})
@@ -470,11 +678,31 @@ def _changed() -> Iterator[Case]:
         ("stateful", "", _object("stateful", spec={"replicas": 1, "text": "a"}, status={"phase": "a"})),
         ("stateful", "", _object("stateful", spec={"replicas": 2, "text": "abcd"})),
         ("stateful", "", _object("stateful", spec={"replicas": 1.0, "text": "a"})),
-        ("stateful", "", _object("stateful", metadata={"name": "x", "labels": {"a": "b"}}, spec={"replicas": 1, "text": "a"})),
-        ("stateful", "status", _object("stateful", spec={"replicas": -5, "text": "abcd"}, status={"phase": "a", "replicas": 2})),
-        ("stateful", "status", _object("stateful", metadata={"name": "x", "labels": {"a": "b"}}, status={"phase": "c"})),
+        (
+            "stateful",
+            "",
+            _object(
+                "stateful", metadata={"name": "x", "labels": {"a": "b"}}, spec={"replicas": 1, "text": "a"}
+            ),
+        ),
+        (
+            "stateful",
+            "status",
+            _object("stateful", spec={"replicas": -5, "text": "abcd"}, status={"phase": "a", "replicas": 2}),
+        ),
+        (
+            "stateful",
+            "status",
+            _object("stateful", metadata={"name": "x", "labels": {"a": "b"}}, status={"phase": "c"}),
+        ),
         ("stateful", "status", _object("stateful", status={"replicas": "x", "selector": 5})),
-        ("stateful", "status", _object("stateful", status={"replicas": -1, "bogus": 1, "conditions": [{"type": "a"}, {"type": "a"}]})),
+        (
+            "stateful",
+            "status",
+            _object(
+                "stateful", status={"replicas": -1, "bogus": 1, "conditions": [{"type": "a"}, {"type": "a"}]}
+            ),
+        ),
         ("stateful", "status", _object("stateful", status="done")),
         ("stateful", "status", _object("stateful", status=None)),
         ("stateful", "status", _object("stateful")),

@@ -44,7 +44,7 @@ def _lines(answers: Iterator[Made]) -> str:
 def _of_definitions(api: Api) -> Iterator[Made]:
     for name, body in definitions.cases():
         answer = api.post(f"{_CRDS}?dryRun=All", body)
-        yield {"case": name, **_kept(answer, shows=False)}
+        yield {"case": name, **_kept(answer)}
 
 
 def _of_objects(api: Api) -> Iterator[Made]:
@@ -70,7 +70,7 @@ def _of_objects(api: Api) -> Iterator[Made]:
             body = {**case.body, "metadata": {**case.body["metadata"], "resourceVersion": version}}
             answer = api.put(f"{place}/x/{case.subresource}?dryRun=All".replace("/?", "?"), body)
             api.delete(f"{place}/x")
-        yield {"case": case.name, **_kept(answer, shows=True)}
+        yield {"case": case.name, **_kept(answer, case.body)}
 
 
 def _until_created(api: Api, place: str, body: Made) -> Made:
@@ -103,8 +103,8 @@ def _install(api: Api, crd: Made) -> None:
     raise SystemExit(f"{name} is not served")
 
 
-def _kept(answer: Answer, *, shows: bool) -> Made:
-    """Return what is compared of an answer: the object, or what was wrong with it."""
+def _kept(answer: Answer, written: Made | None = None) -> Made:
+    """Return what is compared of an answer: what is not as it was written, or what was wrong with it."""
     body = answer.json
     if answer.code >= 400:
         kept: Made = {"code": answer.code}
@@ -116,8 +116,8 @@ def _kept(answer: Answer, *, shows: bool) -> Made:
     kept = {"code": answer.code}
     if warnings := sorted(map(_unquoted, answer.warnings)):
         kept["warnings"] = warnings
-    if shows:
-        kept["object"] = content(body)
+    if written is not None and (different := difference(body, written)):
+        kept["different"] = different
     return kept
 
 
@@ -125,12 +125,20 @@ def _unquoted(header: str) -> str:
     return header.partition(" - ")[2][1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
-def content(obj: Made) -> Made:
-    """Return an object without what differs from one server to the next."""
-    kept = {name: part for name, part in obj.items() if name not in ("kind", "apiVersion")}
-    metadata: dict[str, Any] = obj.get("metadata") or {}
-    kept["metadata"] = {name: part for name, part in metadata.items() if name not in _MOMENTARY}
-    return kept
+def difference(obj: Made, written: Made) -> Made:
+    """Return the parts of an object that are not as they were written; what is gone is null."""
+    metadata: dict[str, Any] = {"namespace": "default", "generation": 1, **(written.get("metadata") or {})}
+    now = {**obj, "metadata": {k: part for k, part in obj["metadata"].items() if k not in _MOMENTARY}}
+    then = {**written, "metadata": metadata}
+    return {
+        name: now.get(name)
+        for name in sorted({*now, *then} - {"kind", "apiVersion"})
+        if name not in now or name not in then or not _same(now[name], then[name])
+    }
+
+
+def _same(left: Any, right: Any) -> bool:
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 if __name__ == "__main__":
