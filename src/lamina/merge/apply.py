@@ -45,6 +45,8 @@ from lamina.merge.ownership import Disagreement, Ledger, Outcome, Versions
 from lamina.merge.schema import Schema
 from lamina.objects.types import Made, Obj
 
+__all__ = ["Applied", "Manager", "Versions", "apply", "track_update"]
+
 
 class Applied(NamedTuple):
     """

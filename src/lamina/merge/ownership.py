@@ -87,7 +87,8 @@ class Ledger:
         if live is None:
             fields = in_order(self._ownable_fields(fields_of(ownable(applied), self.node)))
             return Outcome(applied, Owners({applier: Entry(self.version, fields, now)}))
-        laid = overlay(live, ownable(applied), self.node)
+        stated = ownable(applied)
+        laid = overlay(live, stated, self.node)
         fields = self._ownable_fields(laid.fields)
         last = owners.get(applier)
         if last is not None and last.api_version == self.version and last.fields == fields:
@@ -106,7 +107,8 @@ class Ledger:
         kept = seen = laid.obj
         here = self._tracked(laid.changed, laid.removed)
         if gone:
-            kept = removed(seen, gone, self.node, nulls=False) or {}
+            # Something that was stated empty is there, even when what it held has just gone.
+            kept = overlay(removed(seen, gone, self.node, nulls=False) or {}, stated, self.node).obj
             seen = removed(seen, gone, self.node) or {}
             here = self.compare(live, seen, self.node)
         if seen is live:

@@ -34,8 +34,8 @@ def merge_patch(target: Any, patch: Any) -> Any:
     """
     Return an object with a partial one laid over it (RFC 7386): objects merge, null deletes, all else replaces.
 
-    As in the real server, nulls inside a list that is brought along are
-    dropped from the objects that hold them.
+    As in the real server, objects inside a list that is brought along lose
+    their nulls too.
     """
     if not isinstance(patch, dict):
         kind = json_kind(patch)
@@ -77,19 +77,14 @@ def create_merge_patch(before: Obj, after: Obj) -> Made:
 
 
 def _merged(old: Any, new: Any) -> Any:
-    if not isinstance(new, dict):
-        # A list over an object is taken as it is; anything else loses its nulls.
-        return new if isinstance(old, dict) else _without_nulls(new)
-    if not isinstance(old, dict):
+    if not isinstance(old, dict) or not isinstance(new, dict):
         return _without_nulls(new)
     made = dict(old)
     for key, value in new.items():
         if value is None:
             made.pop(key, None)
-        elif made.get(key) is None:
-            made[key] = _without_nulls(value)
         else:
-            made[key] = _merged(made[key], value)
+            made[key] = _merged(made.get(key), value)
     return made
 
 

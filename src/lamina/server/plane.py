@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import random
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -11,6 +11,9 @@ from typing import NamedTuple
 from lamina.server.kind import Kind, Subresource
 from lamina.server.registry import Registry
 from lamina.server.store import Key, Store
+
+_CHUNKS = 64
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 
 class Target(NamedTuple):
@@ -34,17 +37,33 @@ class Plane:
         self.store = store
         self.registry = registry
         self.clock = now
+        self._second: datetime | None = None
+        self._stamp = ""
+        self.chunks: dict[tuple[object, ...], bytes] = {}
+        """Bytes of the latest events, by who shares them and which they are."""
 
     def now(self) -> datetime:
         return self.clock()
 
     def stamp(self) -> str:
         """Return the present as objects carry it: UTC, whole seconds."""
-        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        second = self.clock().replace(microsecond=0)
+        if second != self._second:
+            self._second, self._stamp = second, second.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._stamp
 
     def new_uid(self) -> str:
-        return str(uuid.uuid4())
+        digits = os.urandom(16).hex()
+        # Version 4, and of the two bits of the variant the first set and the second not.
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
     def choose(self, letters: str) -> str:
         """Return one of some letters at random."""
         return random.choice(letters)
+
+    def keep_chunk(self, key: tuple[object, ...], chunk: bytes) -> bytes:
+        """Remember bytes that other watchers will want within this turn of the loop, and return them."""
+        if len(self.chunks) >= _CHUNKS:
+            self.chunks.clear()
+        self.chunks[key] = chunk
+        return chunk

@@ -18,6 +18,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _MICRO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _TIME = re.compile(r"\b(?!200[16])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _COUNTER = re.compile(r"(?<=current: )\d+|(?<=too old resource version: )\d+ \(\d+\)")
+_RESULT = re.compile(r'(?<=patch: Invalid value: )"\{.*\}"(?=: )')
 _RUN = re.compile(r"(.)\1{49,}", re.DOTALL)
 _LONGEST = 1200
 
@@ -51,6 +52,7 @@ class Names:
                 text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w])", f"${name}", text)
         text = _UUID.sub("<uid>", text)
         text = _TIME.sub("<time>", _MICRO.sub("<microtime>", text))
+        text = _RESULT.sub("<object>", text)
         text = _COUNTER.sub("<now>", text)
         text = _RUN.sub(lambda found: f"({found[1]}*{len(found[0])})", text)
         if len(text) > _LONGEST:

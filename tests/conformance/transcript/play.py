@@ -164,7 +164,10 @@ def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:
             yield "no answer"
             return
         for name, path in step.kept:
-            scene.names.remember(name, telling.field(answer, path))
+            try:
+                scene.names.remember(name, telling.field(answer, path))
+            except LookupError:
+                yield f"nothing at {path}"
         yield from telling.told(answer, step.view, scene.names)
 
 

@@ -134,10 +134,15 @@ def _failure(status: Any, names: Names) -> Iterator[str]:
         return
     causes = details.pop("causes", [])
     yield f"details {_flow(names.named(details))}"
+    told: list[Any] = []
     for cause in causes:
-        said = names.hide(cause.get("message", "")).replace("\n", "\\n")
-        at = f" at {names.hide(cause['field'])}" if "field" in cause else ""
-        yield f"cause {cause.get('reason', 'without reason')}{at}: {said}"
+        # A real server checks metadata more than once on its way, and says so as often.
+        if cause in told:
+            continue
+        told.append(cause)
+        at = f" at {cause['field']}" if "field" in cause else ""
+        said = f"{at}: {cause.get('message', '')}".replace("\n", "\\n")
+        yield f"cause {cause.get('reason', 'without reason')}{names.hide(said)}"
 
 
 def _in_order(status: Any) -> Any:

@@ -9,9 +9,11 @@ from hypothesis.strategies import DrawFn, booleans, composite, integers, lists, 
 
 from lamina.actors.garbage import FOREGROUND, GARBAGE
 from lamina.core.plan import Delete, Emit, Patch, Propagation
+from lamina.core.questions import Answers
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, OwnerRef, Ref
+from lamina.runtime.memory import Gone
 from tests.unit.actors.paper import CONFIG_MAP, ROLE, WIDGET, Crashed, Paper, make, planned, settle
 
 BACKGROUND, IN_FOREGROUND, ORPHANED = Propagation.BACKGROUND, Propagation.FOREGROUND, Propagation.ORPHAN
@@ -62,16 +64,31 @@ def test_an_object_with_a_living_owner_only_loses_the_reference_to_the_dead_one(
     assert owners_of(paper, child) == ["living"]
 
 
-def test_an_owner_of_the_same_name_and_another_uid_is_another_owner() -> None:
+@pytest.mark.parametrize("end_was_seen", [True, False])
+def test_an_owner_of_the_same_name_and_another_uid_is_another_owner(end_was_seen: bool) -> None:
     paper = Paper()
     first = thing(paper, "owner")
     child = thing(paper, "child", first)
     paper.delete(meta.ref(first))
     thing(paper, "owner")
+    if not end_was_seen:
+        paper.gone = Gone()
 
     settle(paper, GARBAGE)
 
     assert not paper.has(child)
+
+
+def test_an_owner_whose_end_was_seen_is_not_asked_about() -> None:
+    paper = Paper()
+    owner = thing(paper, "owner")
+    child = thing(paper, "child", owner)
+    paper.delete(meta.ref(owner))
+
+    view = GARBAGE.gather(paper.world(GARBAGE), meta.ref(child))
+
+    assert view is not None
+    assert GARBAGE.questions(view, Answers()) == ()
 
 
 def test_an_owner_that_never_was_is_looked_up_and_its_dependent_collected() -> None:

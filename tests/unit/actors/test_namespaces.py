@@ -131,6 +131,18 @@ def test_somebody_elses_finalizer_on_the_namespace_keeps_it_after_it_is_empty() 
     )
 
 
+def test_whoever_else_finalizes_a_namespace_is_waited_for() -> None:
+    paper = Paper()
+    web = namespace(paper)
+    others = {"spec": {"finalizers": ["kubernetes", "ex.example.com/mine"]}}
+    paper.patch(meta.ref(web), others)
+
+    paper.delete(meta.ref(web))
+    settle(paper, NAMESPACES)
+
+    assert paper.get(meta.ref(web))["spec"]["finalizers"] == ["ex.example.com/mine"]
+
+
 def test_finalizing_keeps_the_metadata_of_the_namespace() -> None:
     paper = Paper()
     web = namespace(paper, finalizers=HOLD, labels={"team": "blue"})

@@ -55,7 +55,7 @@ def test_keys_are_sorted_and_compact() -> None:
 
 
 def test_elements_stand_in_order() -> None:
-    written = {"i:10": {}, "i:9": {}, 'v:"a b"': {}, 'v:"a"': {}, "v:10": {}, "v:9": {}, "v:true": {}, "v:null": {}, "v:[1]": {}, 'k:{"b":1}': {}, 'k:{"a":2}': {}, 'k:{"a":10}': {}, "f:b": {}, "f:a": {}}  # fmt: skip
+    written: dict[str, Any] = {"i:10": {}, "i:9": {}, 'v:"a b"': {}, 'v:"a"': {}, "v:10": {}, "v:9": {}, "v:true": {}, "v:null": {}, "v:[1]": {}, 'k:{"b":1}': {}, 'k:{"a":2}': {}, 'k:{"a":10}': {}, "f:b": {}, "f:a": {}}  # fmt: skip
 
     assert list(fieldset.read(written)) == [
         "f:a", "f:b", 'k:{"a":2}', 'k:{"a":10}', 'k:{"b":1}', "v:9", "v:10", 'v:"a"', 'v:"a b"', "v:true", "v:[1]",

@@ -7,7 +7,7 @@ import pytest
 from lamina.errors import BadRequest, Invalid, TooLarge
 from lamina.merge.patches import json_patch
 
-DOCUMENT = {"a": {"b": 1, "c/d": 2, "e~f": 3}, "l": [1, 2, 3], "n": None, "s": "text"}
+DOCUMENT: dict[str, Any] = {"a": {"b": 1, "c/d": 2, "e~f": 3}, "l": [1, 2, 3], "n": None, "s": "text"}
 
 
 def _op(op: str, path: str, **rest: Any) -> dict[str, Any]:

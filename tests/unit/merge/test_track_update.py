@@ -176,7 +176,7 @@ def test_entries_may_be_rewritten_by_hand(applied: Story) -> None:
 
 
 def test_rewritten_fields_are_put_into_the_form_fields_have(applied: Story) -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "f:spec": {"f:ports": {'k:{ "protocol":"TCP", "port":1.0 }': {".": {}}}, "z:new": {}},
         "f:data": {},
     }

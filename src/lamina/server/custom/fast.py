@@ -23,7 +23,7 @@ from lamina.server.custom.patterns import BadPattern, searcher
 
 Check = Callable[[Any], bool]
 
-_EXACT_BOUND: Final = 2**53
+_EDGE: Final = 2**53 - 1
 _COMMON: Final = re.compile(r"(?:[A-Za-z0-9_.:@/ ^$|,-]|\[\^?(?:[A-Za-z0-9_.:@/ -]|\\[.-])+\]|\((?:\?:)?|\)|[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}|\\[./$^()*+?\[\]{}|-])*")  # fmt: skip
 _OPTIONS: Final = jsonschema_rs.RegexOptions()
 
@@ -107,13 +107,18 @@ class _Translation:
     def _numbers(self, document: Document, made: dict[str, Any], exact: bool) -> None:
         if "multipleOf" in document:
             raise _Untranslatable
-        for keyword, narrower in (("minimum", max), ("maximum", min)):
-            if (limit := document.get(keyword)) is None:
+        # Beyond this edge a float without fraction is not taken for an integer.
+        is_integer = "integer" in made.get("type", ())
+        for keyword, narrower, edge in (("minimum", max, -_EDGE), ("maximum", min, _EDGE)):
+            limit = document.get(keyword)
+            if limit is None:
+                if is_integer:
+                    made[keyword] = edge
                 continue
-            if exact and (limit != int64(limit) or abs(limit) > _EXACT_BOUND):
+            if exact and (limit != int64(limit) or abs(limit) > _EDGE):
                 raise _Untranslatable
             # For integers the server cuts off the fraction of the limit; for others it does not.
-            limit = narrower(limit, int64(limit))
+            limit = narrower(limit, int64(limit), edge if is_integer else limit)
             exclusive = f"exclusive{keyword.capitalize()}"
             made[exclusive if document.get(exclusive) else keyword] = limit
 

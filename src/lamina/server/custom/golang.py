@@ -84,4 +84,4 @@ def ordered(value: Any) -> Any:
         return [ordered(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < INT64_MAX:
         return int(value)
-    return value
+    return float(value) if type(value) is int and not is_integer(value) else value

@@ -24,7 +24,7 @@ from lamina.server.plane import Plane, Target
 from lamina.server.rendering import included, partial, shown, typed
 from lamina.server.request import Answer, Request
 from lamina.server.selection import Selection
-from lamina.server.store import Event, Follower, Row
+from lamina.server.store import Event, Row
 from lamina.server.tables import table
 from lamina.server.verbs.list import check
 from lamina.server.verbs.versions import version_of
@@ -34,6 +34,7 @@ _BEFORE_END = 2.0
 _SHORTEST, _LONGEST = 1800.0, 3600.0
 _INITIAL_SLICE = 500
 _LOOK_AT_KIND = 1.0
+_SELECTORS = ("labelSelector", "fieldSelector")
 
 Line = Callable[[str, bytes], bytes]
 """How one event looks on the wire, given its type and the object's JSON."""
@@ -57,6 +58,7 @@ async def watch(plane: Plane, request: Request, target: Target) -> Answer:
         target,
         selection,
         _writer(plane, request, target.kind, wanted),
+        shares=None if wanted.form == "Table" else (target, wanted.form, *map(request.parameter, _SELECTORS)),
         bookmarks=bookmarks,
         # A watch from nowhere that can take bookmarks is a streaming list in all but name.
         marks_end=asked and bookmarks,
@@ -88,6 +90,7 @@ class _Stream:
         selection: Selection,
         line: Line,
         *,
+        shares: tuple[object, ...] | None,
         bookmarks: bool,
         marks_end: bool,
         timeout: float,
@@ -96,51 +99,43 @@ class _Stream:
         self._target = target
         self._selection = selection
         self._line = line
+        self._shares = shares
         self._bookmarks = bookmarks
         self._marks_end = marks_end
         self._timeout = timeout
 
     async def run(self, version: int, initial: bool) -> AsyncIterator[bytes]:
         """Yield the bytes of the stream, from the headers' being due to its clean end."""
-        plane, target = self._plane, self._target
-        bucket, namespace = target.kind.bucket, target.namespace or None
-        end = asyncio.get_running_loop().time() + self._timeout
+        plane, kind, namespace = self._plane, self._target.kind, self._target.namespace or None
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._timeout
+        retired = plane.registry.retirement(kind)
         try:
-            listing = plane.store.list(bucket, namespace) if initial else None
-            follower = plane.store.follow(listing.version if listing else version, bucket, namespace)
+            listing = plane.store.list(kind.bucket, namespace) if initial else None
+            follower = plane.store.follow(listing.version if listing else version, kind.bucket, namespace)
             if listing is not None:
                 for start in range(0, len(listing.rows), _INITIAL_SLICE):
                     if chunk := self._initial(listing.rows[start : start + _INITIAL_SLICE]):
                         yield chunk
                 if self._marks_end:
                     yield self._bookmark(listing.version, {"k8s.io/initial-events-end": "true"})
-            # The first chunk makes the headers go out, even when nothing has happened yet.
-            yield b""
-            async for chunk in self._follow(follower, end):
-                yield chunk
+            mark_at = self._next_mark(clock(), end)
+            while True:
+                wait = max(min(mark_at, end) - clock(), 0.0)
+                # A kind that is no longer served as it was ends its watches soon, not at their timeout.
+                events = await follower.next(min(wait, _LOOK_AT_KIND) if kind.custom else wait)
+                if events:
+                    if chunk := self._changes(events):
+                        yield chunk
+                    continue
+                now = clock()
+                if events is None or now >= end or retired.is_set():
+                    return
+                if now >= mark_at:
+                    yield self._bookmark(follower.version, None)
+                    mark_at = self._next_mark(now, end)
         except Gone:
             yield _error_line(words.expired(version, plane.store.compacted + 1))
-
-    async def _follow(self, follower: Follower, end: float) -> AsyncIterator[bytes]:
-        clock = asyncio.get_running_loop().time
-        retired = self._plane.registry.retirement(self._target.kind)
-        mark_at = self._next_mark(clock(), end)
-        while True:
-            wait = min(mark_at, end) - clock()
-            if self._target.kind.custom:
-                # A kind that is no longer served as it was ends its watches soon, not at their timeout.
-                wait = min(wait, _LOOK_AT_KIND)
-            events = await follower.next(max(wait, 0.0))
-            if events:
-                if chunk := self._changes(events):
-                    yield chunk
-                continue
-            now = clock()
-            if events is None or now >= end or retired.is_set():
-                return
-            if now >= mark_at:
-                yield self._bookmark(follower.version, None)
-                mark_at = self._next_mark(now, end)
 
     def _next_mark(self, now: float, end: float) -> float:
         """Return when the next bookmark is due: regularly, and once more shortly before the end."""
@@ -154,18 +149,28 @@ class _Stream:
         return b"".join([self._line("ADDED", shown(kind, row)) for row in rows if everything or matches(row)])
 
     def _changes(self, events: Sequence[Event]) -> bytes:
+        if self._shares is None:
+            return self._lines(events)
+        # Watchers who asked for the same see the same changes at the same moment: the bytes are made once.
+        key = (self._shares, events[0].row.version, events[-1].row.version, len(events))
+        chunk = self._plane.chunks.get(key)
+        if chunk is None:
+            chunk = self._plane.keep_chunk(key, self._lines(events))
+        return chunk
+
+    def _lines(self, events: Sequence[Event]) -> bytes:
         kind, line = self._target.kind, self._line
-        if self._selection.everything:
-            return b"".join(
-                [
-                    line(
-                        "DELETED" if row.deleted else "ADDED" if previous is None else "MODIFIED",
-                        shown(kind, row),
-                    )
-                    for row, previous in events
-                ]
-            )
-        return b"".join([self._selected(row, previous) for row, previous in events])
+        if not self._selection.everything:
+            return b"".join([self._selected(row, previous) for row, previous in events])
+        return b"".join(
+            [
+                line(
+                    "DELETED" if row.deleted else "ADDED" if previous is None else "MODIFIED",
+                    shown(kind, row),
+                )
+                for row, previous in events
+            ]
+        )
 
     def _selected(self, row: Row, previous: Row | None) -> bytes:
         """Return an event as this selector sees it: entering is an addition, leaving is a deletion."""

@@ -644,7 +644,7 @@ def _of_keywords() -> Iterator[tuple[str, Made]]:
     yield "rule with quoted path", rule(rule="true", fieldPath="['a']")
     for path in (" ", "a", ".b", ".a.b", ".a\n", "['b']", "['a", "[a]", ".", "[0]", "['\\q']"):
         yield f"rule with path {path!r}", rule(rule="true", fieldPath=path)
-    status = {"subresources": {"status": {}}}
+    status: Made = {"subresources": {"status": {}}}
     for keyword, value in {
         "minProperties": 1,
         "enum": [1],

@@ -1,0 +1,120 @@
+"""Seeing one's own writes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import structlog
+
+from lamina.client.client import Client
+from lamina.core.world import card
+from lamina.errors import NotFound
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Ref
+from lamina.runtime.executor import Written
+from lamina.runtime.informer import Informer, Subscription
+from lamina.runtime.memory import Gone
+from lamina.runtime.sight import Sight
+from tests.runtime.scripted import Script, Stream, bookmark, config_map, groups
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))
+A = Ref("v1", "ConfigMap", "default", "a")
+PATH = "/api/v1/namespaces/default/configmaps/a"
+
+
+class Seeing:
+    """A sight whose informer has seen `a` at version 5, and everything up to 9."""
+
+    def __init__(self, script: Script, patience: float) -> None:
+        self.script, self.stream = script, Stream()
+        client = Client(script)
+        what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
+        self.informer = Informer(client, what, lambda change: None, structlog.get_logger())
+        self.sight = Sight(client, Gone(), patience=patience)
+        self.sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: self.informer})
+
+    @property
+    def version(self) -> str | None:
+        found = self.sight.world.get(A)
+        return meta.resource_version(found) if found is not None else None
+
+
+async def _seeing(patience: float) -> AsyncIterator[Seeing]:
+    script = Script()
+    script.reply("GET", "/api", groups(("v1", "ConfigMap", "configmaps")))
+    script.reply("GET", "/apis", groups(group="none.example.com"))
+    seeing = Seeing(script, patience)
+    script.reply("GET", "/api/v1/configmaps", seeing.stream)
+    seeing.stream.send("ADDED", config_map("a", 5))
+    seeing.stream.send("BOOKMARK", bookmark(9, end=True))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(seeing.informer.run())
+        await seeing.sight.settled()
+        yield seeing
+        task.cancel()
+
+
+@pytest.fixture
+async def patient() -> AsyncIterator[Seeing]:
+    async for seeing in _seeing(patience=60.0):
+        yield seeing
+
+
+@pytest.fixture
+async def hasty() -> AsyncIterator[Seeing]:
+    async for seeing in _seeing(patience=0.0):
+        yield seeing
+
+
+async def test_what_was_written_is_waited_for(patient: Seeing) -> None:
+    waiting = asyncio.ensure_future(patient.sight.caught_up([Written(A, "uid-a", 12)]))
+    patient.stream.send("MODIFIED", config_map("a", 11))
+    await patient.informer.wait_until(lambda: patient.informer.seen == 11)
+    assert not waiting.done()
+
+    patient.stream.send("MODIFIED", config_map("a", 12))
+    await waiting
+
+    assert patient.version == "12"
+
+
+@pytest.mark.parametrize("event", ["DELETED", "MODIFIED"])
+async def test_an_end_is_seen_when_the_object_is_gone_or_on_its_way(patient: Seeing, event: str) -> None:
+    waiting = asyncio.ensure_future(patient.sight.caught_up([Written(A, "uid-a", None)]))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    patient.stream.send(event, config_map("a", 12, deletionTimestamp="2026-01-01T00:00:00Z"))
+
+    await waiting
+
+
+async def test_an_end_is_seen_when_another_object_has_the_name(patient: Seeing) -> None:
+    await patient.sight.caught_up([Written(A, "uid-of-an-earlier-one", None)])
+
+
+async def test_what_nobody_watches_is_not_waited_for(patient: Seeing) -> None:
+    await patient.sight.caught_up([Written(Ref("v1", "Secret", "default", "s"), "u", 99)])
+
+
+async def test_after_a_while_it_is_read_from_the_server(hasty: Seeing) -> None:
+    hasty.script.reply("GET", PATH, config_map("a", 20))
+
+    await hasty.sight.caught_up([Written(A, "uid-a", 20)])
+
+    assert hasty.version == "20"
+
+
+async def test_what_the_server_does_not_have_is_forgotten(hasty: Seeing) -> None:
+    hasty.script.reply("GET", PATH, NotFound('configmaps "a" not found', details={"name": "a"}))
+
+    await hasty.sight.caught_up([Written(A, "uid-a", None)])
+
+    assert hasty.version is None
+
+
+async def test_a_real_look_is_only_taken_at_what_is_watched(hasty: Seeing) -> None:
+    await hasty.sight.look([Ref("v1", "Secret", "default", "s"), A._replace(name="")])
+
+    assert not [asked for asked in hasty.script.asked if "secrets" in asked.path]
