@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.errors import ApiError, Conflict
@@ -85,6 +85,7 @@ def _is_canonical(fields: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_applying_twice_changes_nothing(steps: Any, manager: str, spec: dict[str, Any]) -> None:
     story = _told(steps)
@@ -95,6 +96,7 @@ def test_applying_twice_changes_nothing(steps: Any, manager: str, spec: dict[str
     assert not again.changed
 
 
+@settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_what_was_stated_is_there_and_is_owned(steps: Any, manager: str, spec: dict[str, Any]) -> None:
     story = _told(steps)
@@ -108,6 +110,7 @@ def test_what_was_stated_is_there_and_is_owned(steps: Any, manager: str, spec: d
     assert overlay(story.live or {}, {"spec": spec}, node).obj is story.live
 
 
+@settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_an_apply_is_refused_exactly_when_force_takes_something(
     steps: Any, manager: str, spec: dict[str, Any]
@@ -149,6 +152,7 @@ def _holders(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_nobody_owns_what_is_not_there(steps: Any) -> None:
     story = _told(steps)
@@ -157,15 +161,16 @@ def test_nobody_owns_what_is_not_there(steps: Any) -> None:
     owned = {name for entry in story.entries for name in entry["fieldsV1"].get("f:spec", {})}
     for name in ("size", "color", "flag", "args"):
         assert f"f:{name}" not in owned or name in spec
-    elements = {
+    tags = {
         element
         for entry in story.entries
-        for element in entry["fieldsV1"].get("f:spec", {}).get("f:parts", {})
+        for element in entry["fieldsV1"].get("f:spec", {}).get("f:tags", {})
         if element != "."
     }
-    assert elements <= {fieldset.key_element({"name": part["name"]}) for part in spec.get("parts", [])}
+    assert tags <= {fieldset.value_element(tag) for tag in spec.get("tags", [])}
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_entries_are_always_in_the_form_and_order_they_are_stored_in(steps: Any) -> None:
     story = _told(steps)
@@ -175,6 +180,7 @@ def test_entries_are_always_in_the_form_and_order_they_are_stored_in(steps: Any)
     assert all(entry["fieldsV1"] and _is_canonical(entry["fieldsV1"]) for entry in story.entries)
 
 
+@settings(deadline=None)
 @given(STEPS, SPECS)
 def test_the_walk_of_apply_agrees_with_the_questions_it_answers(steps: Any, spec: dict[str, Any]) -> None:
     story = _told(steps)
@@ -189,6 +195,7 @@ def test_the_walk_of_apply_agrees_with_the_questions_it_answers(steps: Any, spec
     assert laid.removed == comparison.removed
 
 
+@settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_nothing_that_is_given_is_changed(steps: Any, manager: str, spec: dict[str, Any]) -> None:
     live = _told(steps).live or {}
@@ -213,6 +220,7 @@ _WRONG_SPECS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(STEPS, _WRONG_SPECS, _JSON)
 def test_any_configuration_is_applied_or_refused(steps: Any, spec: Any, metadata: Any) -> None:
     live = _told(steps).live
@@ -243,6 +251,7 @@ def _paths(fields: dict[str, Any]) -> set[tuple[str, ...]]:
     return set(fieldset.paths(fields))
 
 
+@settings(deadline=None)
 @given(PATHS, PATHS)
 def test_sets_of_paths_are_sets(one: list[list[str]], two: list[list[str]]) -> None:
     first, second = fieldset.of(*one), fieldset.of(*two)

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonpatch
 import jsonpointer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.errors import ApiError
@@ -32,6 +32,7 @@ OPERATIONS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(OBJECTS, st.lists(OPERATIONS, max_size=4))
 def test_where_the_standard_allows_a_json_patch_the_result_is_the_standards(
     obj: Any, steps: list[Any]
@@ -52,6 +53,7 @@ def test_where_the_standard_allows_a_json_patch_the_result_is_the_standards(
     assert obj == before
 
 
+@settings(deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_the_patch_between_two_objects_leads_from_one_to_the_other(one: Any, two: Any) -> None:
     two = _without_nulls(two)
@@ -60,6 +62,7 @@ def test_the_patch_between_two_objects_leads_from_one_to_the_other(one: Any, two
     assert create_merge_patch(two, two) == {}
 
 
+@settings(deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_a_merge_patch_done_twice_is_a_merge_patch_done_once(obj: Any, patch: Any) -> None:
     once = merge_patch(obj, patch)
@@ -67,6 +70,7 @@ def test_a_merge_patch_done_twice_is_a_merge_patch_done_once(obj: Any, patch: An
     assert merge_patch(once, patch) == once
 
 
+@settings(deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_two_objects_are_the_same_when_nothing_differs(one: Any, two: Any) -> None:
     assert is_same(one, two) is (diff(one, two) == ())
@@ -105,6 +109,7 @@ _PATCH_VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(OBJECTS, _PATCH_VALUES)
 def test_any_strategic_patch_gives_an_object_or_is_refused_and_changes_nothing_it_was_given(
     obj: Any, patch: Any
@@ -119,6 +124,7 @@ def test_any_strategic_patch_gives_an_object_or_is_refused_and_changes_nothing_i
     assert (obj, patch) == before
 
 
+@settings(deadline=None)
 @given(OBJECTS, st.one_of(JSON, st.lists(OPERATIONS)))
 def test_any_json_patch_is_done_or_refused(obj: Any, patch: Any) -> None:
     try:

@@ -47,6 +47,8 @@ _UNCONFIRMED = (
     "could not confirm zero CustomResources remaining: context deadline exceeded",
 )
 _COMPLETED = ("False", "InstanceDeletionCompleted", "removed all instances")
+_BEGUN = (_IN_PROGRESS, _UNCONFIRMED, _COMPLETED)
+"""What the condition may say while objects are going, or have just gone."""
 _NEVER = ("False", "NeverEstablished", "resource was never established")
 
 
@@ -71,7 +73,7 @@ def gather(world: World, ref: Ref) -> View | None:
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:
     """Ask whether any object is really left, once there seems to be none."""
-    if view.kind is None or view.instances or not _is_said(view.definition, _progress(view)):
+    if view.kind is None or view.instances or not _is_said(view.definition, _BEGUN):
         return ()
     asked = ReadAll(view.kind, "")
     return () if asked in answers else (asked,)
@@ -81,7 +83,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
     if view.kind is None:
         said = _NEVER if not is_established(view.definition) else _COMPLETED
         return _let_go(view, said, now)
-    if not _is_said(view.definition, _progress(view)):
+    if not _is_said(view.definition, _BEGUN):
         say = _say(view.definition, _IN_PROGRESS, now)
         return one_stage("say so", [say], because="its objects go first", again=_AGAIN)
     answer = answers.get(ReadAll(view.kind, ""))
@@ -113,11 +115,6 @@ def _let_go(view: View, said: tuple[str, str, str], now: datetime) -> Plan:
         return one_stage("say so", [say], because="none of its objects is left", again=_AGAIN)
     release: Action = remove_finalizer(view.definition, FINALIZER)
     return one_stage("let it go", [release], because="none of its objects is left")
-
-
-def _progress(view: View) -> Sequence[tuple[str, str, str]]:
-    """Return what may stand in the condition while objects are still going, or have just gone."""
-    return (_IN_PROGRESS, _UNCONFIRMED, _COMPLETED)
 
 
 def _is_said(definition: Obj, wanted: Sequence[tuple[str, str, str]]) -> bool:

@@ -219,9 +219,7 @@ class _Config:
                         f"{file}: current-context: expected text, got {type(chosen).__name__}"
                     )
                 return chosen
-        raise SettingsError(
-            f"{self._documents[0][0]}: current-context: none is chosen, and none was named"
-        )
+        raise SettingsError(f"{self._documents[0][0]}: current-context: none is chosen, and none was named")
 
     def section(self, field: str, name: str, inner: str) -> _Section:
         for file, document in self._documents:

@@ -107,7 +107,7 @@ class Ledger:
         kept = seen = laid.obj
         here = self._tracked(laid.changed, laid.removed)
         if gone:
-            # Something that was stated empty is there, even when what it held has just gone.
+            # Something that was stated empty is there, even when all it held has just gone.
             kept = overlay(removed(seen, gone, self.node, nulls=False) or {}, stated, self.node).obj
             seen = removed(seen, gone, self.node) or {}
             here = self.compare(live, seen, self.node)

@@ -7,11 +7,14 @@ Nothing is stored here; the verbs do that with what comes out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 
 from lamina.errors import BadRequest, Cause, InternalError, Invalid
 from lamina.merge.apply import track_update
-from lamina.merge.managed import Manager
+from lamina.merge.managed import Manager, differ_only_in_time
+from lamina.merge.schema import Schema
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import metadata as meta
@@ -156,12 +159,10 @@ def admit_create(
     metadata["uid"] = plane.new_uid()
     metadata["creationTimestamp"] = stamp
     shape.default(obj)
-    given = metadata.pop("managedFields", None)
-    manager = Manager(options.manager, "Update", kind.api_version, target.subresource)
-    if owned is None and given != [{}]:
-        owned = track_update(
-            None, obj, kind.schema, manager=manager, now=stamp, untracked=shape.untracked("")
-        )
+    if owned is None:
+        # Before what the kind itself sets: a creator does not own the address a Service is given.
+        owned = _owned(plane, target, None, obj, options)
+    metadata.pop("managedFields", None)
     shape.prepare_create(obj)
     validate_new(request, kind, obj)
     if owned:
@@ -196,25 +197,17 @@ def admit_update(
 
     `owned` is the managedFields an apply has already worked out.
     """
-    kind, shape, stamp = target.kind, target.kind.shape, plane.stamp()
+    kind, shape = target.kind, target.kind.shape
     metadata = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
     meta.restore(metadata, old["metadata"])
     shape.default(new)
-    shape.prepare_update(new, old, target.subresource)
     if owned is None:
-        manager = Manager(options.manager, "Update", kind.api_version, target.subresource)
         if given is not None:
             metadata["managedFields"] = given
-        owned = track_update(
-            old,
-            new,
-            kind.schema,
-            manager=manager,
-            now=stamp,
-            untracked=shape.untracked(target.subresource),
-        )
+        owned = _owned(plane, target, old, new, options)
         metadata.pop("managedFields", None)
+    shape.prepare_update(new, old, target.subresource)
     causes = [*meta.validate_update(kind, new, old), *shape.validate_update(new, old, target.subresource)]
     if causes:
         raise invalid_error(kind, target.name, causes)
@@ -225,8 +218,49 @@ def admit_update(
     return new
 
 
+def _owned(plane: Plane, target: Target, old: Obj | None, new: Obj, options: WriteOptions) -> list[Made]:
+    """Return who owns what after a plain write."""
+    kind, below = target.kind, target.subresource
+    return track_update(
+        old,
+        new,
+        kind.schema,
+        manager=Manager(options.manager, "Update", kind.api_version, below),
+        # A scale's write leaves no time, in the real server either.
+        now="" if below == "scale" else plane.stamp(),
+        untracked=kind.shape.untracked(below),
+        versions=versions_of(plane, kind) if kind.custom or kind.converts else None,
+    )
+
+
+def versions_of(plane: Plane, kind: Kind) -> Callable[[str], tuple[Schema, Callable[[Obj], Obj]] | None]:
+    """Return how to see an object in another version of its kind, for owners who wrote in that one."""
+
+    def version(api_version: str) -> tuple[Schema, Callable[[Obj], Obj]] | None:
+        for other in plane.registry.versions(kind):
+            if other.api_version == api_version:
+                return other.schema, _converter(kind, other)
+        return None
+
+    return version
+
+
+def _converter(kind: Kind, other: Kind) -> Callable[[Obj], Obj]:
+    if other is kind:
+        return lambda obj: obj
+    return lambda obj: other.shape.read(kind.shape.store(orjson.loads(orjson.dumps(obj))))
+
+
 def is_same(new: Obj, old: Obj) -> bool:
-    """Say whether a write changes nothing. Python finds 1, 1.0 and True equal; JSON does not."""
+    """Say whether a write changes nothing but the times of who owns what."""
+    mine, theirs = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if mine != theirs and mine and theirs and differ_only_in_time(mine, theirs):
+        new = {**new, "metadata": {**new["metadata"], "managedFields": theirs}}
+    return _is_equal(new, old)
+
+
+def _is_equal(new: Obj, old: Obj) -> bool:
+    """Say whether two objects are the same JSON. Python finds 1, 1.0 and True equal; JSON does not."""
     return new == old and orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         old, option=orjson.OPT_SORT_KEYS
     )

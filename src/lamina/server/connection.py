@@ -1,62 +1,42 @@
 """
-One connection: bytes to requests, answers to bytes.
+One connection: requests in, answers out.
 
-httptools finds the parts of a request; here they are bounded, put together,
-answered one at a time in the order they came, and written with one write each.
-A stream is written as it comes, as fast as its reader reads.
+- Requests are answered one at a time in the order they came. One for which
+  nothing has to be waited for is answered on the spot, any other in a task.
+- What arrives meanwhile waits, and while something waits nothing more is read.
+- An answer is one write. A client that does not read its answers gets no
+  further ones, and one that does not read a stream is not followed for ever.
+- What cannot be read as a request is refused in its turn, and is the end.
+- Whoever is silent for too long is sent away by a sweep that looks at every
+  connection now and then, which is cheaper than a timer a request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-from collections import deque
 from collections.abc import AsyncIterator
-from typing import Protocol, cast
+from typing import cast
 
-import httptools
-
-from lamina.errors import ApiError, BadRequest, TimedOut, TooLarge
+from lamina.errors import ApiError, InternalError, TimedOut
 from lamina.logs import log
+from lamina.server.desk import Desk
 from lamina.server.heads import head_of
-from lamina.server.identity import Authenticator
+from lamina.server.incoming import Arrival, Incoming
 from lamina.server.options import deadline
 from lamina.server.request import Answer, Identity, Request, error_answer
 
-BODY_LIMIT = 3 * 1024 * 1024
-HEADERS_LIMIT = 100
-HEADER_BYTES_LIMIT = 64 * 1024
-REQUEST_PATIENCE = 30.0
-"""Seconds a client may take to send a request once it has begun, or after it has connected."""
-IDLE_PATIENCE = 180.0
-_QUEUE_LIMIT = 16
-"""How many requests may wait behind the one being answered before nothing more is read."""
+_UNSENT_LIMIT = 128 * 1024
+"""How many bytes wait for a client to read them before it is given no more."""
 _COMPRESS_ABOVE = 128 * 1024
-_OFF_LOOP_ABOVE = 1024 * 1024
+_APART_ABOVE = 64 * 1024
+"""Bodies larger than this are not copied for the sake of a single write."""
+_TURN = 16
+"""How many requests of one client are answered before others have their turn."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LAST_CHUNK = b"0\r\n\r\n"
-
-
-class Handler(Protocol):
-    """What answers requests."""
-
-    def answer_now(self, request: Request) -> Answer | None:
-        """Return the answer to a request that nothing has to be waited for, None for any other."""
-        ...
-
-    async def handle(self, request: Request) -> Answer: ...
-
-
-class Desk:
-    """What the connections of one listener share."""
-
-    def __init__(self, handler: Handler, authenticator: Authenticator) -> None:
-        self.handler = handler
-        self.authenticator = authenticator
-        self.connections: set[Connection] = set()
-        self.closing = False
-        self.deserted = asyncio.Event()
-        """Set whenever nobody is connected any more."""
+_LASTING = ("/log", "/exec", "/attach", "/portforward", "/proxy")
+_PACKED = (("content-encoding", "gzip"), ("vary", "Accept-Encoding"))
 
 
 class Connection(asyncio.Protocol):
@@ -65,44 +45,60 @@ class Connection(asyncio.Protocol):
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
+        self._incoming = Incoming()
         self._transport: asyncio.Transport
         self._certified: Identity | None = None
         # When the client should have been heard of; None while it waits for us.
-        # A sweep looks at it now and then, which is cheaper than a timer a request.
         self._due: float | None = None
-        self._waiting: deque[tuple[Request, bool]] = deque()
+        self._hurried = True  # whether it is due to finish a request, which hearing of it does not put off
+        self._unsent = 0
         self._task: asyncio.Task[None] | None = None
+        self._began = False  # whether the head of the answer in progress has been written
         self._streaming = False
+        self._endless = False  # whether it is a stream that ends when somebody says so, not when it is whole
         self._lost = False
-        self._broken = False
-        self._room: asyncio.Future[None] | None = None
+        self._paused = False
         self._full = False
-        self._begin()
+        self._room: asyncio.Future[None] | None = None
 
     # What the transport says
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are transports in all but their base class.
         self._transport = cast(asyncio.Transport, transport)
+        desk = self._desk
+        if desk.closing:
+            self._lost = True
+            self._transport.abort()
+            return
+        desk.connections.add(self)
+        desk.deserted.clear()
+        self._transport.set_write_buffer_limits(high=_UNSENT_LIMIT)
+        self._due = self._loop.time() + desk.patience.request
         tls = transport.get_extra_info("ssl_object")
         certificate = tls.getpeercert(binary_form=True) if tls is not None else None
         if certificate:
-            from lamina.server.certificates import identity_in
+            self._certify(certificate)
 
+    def _certify(self, certificate: bytes) -> None:
+        from lamina.server.certificates import identity_in
+
+        try:
             self._certified = identity_in(certificate)
-        self._desk.connections.add(self)
-        self._desk.deserted.clear()
-        self._due = self._loop.time() + REQUEST_PATIENCE
+        except ValueError as error:
+            log.warning("client certificate not understood", because=str(error))
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self._desk.connections.discard(self)
-        if not self._desk.connections:
-            self._desk.deserted.set()
-        self._waiting.clear()
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
+        desk = self._desk
+        desk.connections.discard(self)
+        if not desk.connections:
+            desk.deserted.set()
+        self._incoming.close()
+        # What stays is what the task needs: TLS keeps tens of kilobytes a connection.
+        del self._transport
+        self._make_room()
         if self._task is not None and self._streaming:
             # A write that was accepted goes on without its client; a stream has nobody left.
             self._task.cancel()
@@ -112,198 +108,208 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
+        if self._task is not None:
+            self._make_room()
+        else:
+            self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        if self._broken:
+        incoming = self._incoming
+        if incoming.over:
             return
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(BadRequest("this server does not upgrade connections"))
-        except httptools.HttpParserError:
-            self._refuse(BadRequest("the request is no HTTP"))
+            incoming.feed(data)
+        except Exception:
+            log.exception("request not understood")
+            incoming.refuse(error_answer(InternalError("Internal error occurred: see the server's log")))
+        if incoming.arrived:
+            self._go_on()
+        elif self._task is None:
+            self._heed()
 
-    def eof_received(self) -> bool:
-        return False
+    # Turns
 
-    # What the parser finds
-
-    def _begin(self) -> None:
-        self._url = b""
-        self._headers: dict[str, str] = {}
-        self._size = 0
-        self._body: list[bytes] = []
-        self._body_size = 0
-
-    def on_message_begin(self) -> None:
-        self._begin()
-        if self._task is None:
-            self._due = self._loop.time() + REQUEST_PATIENCE
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-        self._count(len(name) + len(value))
-
-    def _count(self, size: int) -> None:
-        self._size += size
-        if (self._size > HEADER_BYTES_LIMIT or len(self._headers) > HEADERS_LIMIT) and not self._broken:
-            self._stop_with(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
-
-    def on_headers_complete(self) -> None:
-        length = self._headers.get("content-length", "")
-        if length.isdigit() and int(length) > BODY_LIMIT:
-            self._refuse(_too_large())
-        elif self._headers.get("expect", "").lower() == "100-continue" and not self._broken:
-            self._transport.write(_CONTINUE)
-
-    def on_body(self, body: bytes) -> None:
-        self._body_size += len(body)
-        if self._body_size > BODY_LIMIT:
-            self._refuse(_too_large())
-        elif not self._broken:
-            self._body.append(body)
-
-    def on_message_complete(self) -> None:
-        if self._broken:
+    def _go_on(self) -> None:
+        """Answer what has arrived, in order, as far as nothing has to be waited for."""
+        if self._lost:
             return
-        url = httptools.parse_url(self._url)
-        request = Request(
-            self._parser.get_method().decode("latin-1"),
-            (url.path or b"/").decode("latin-1"),
-            (url.query or b"").decode("latin-1"),
-            self._headers,
-            b"".join(self._body) if len(self._body) != 1 else self._body[0],
-        )
-        self._due = None
-        keep = self._parser.should_keep_alive()
+        arrived = self._incoming.arrived
+        turns = _TURN
+        while arrived and self._task is None and not self._full and turns:
+            turns -= 1
+            self._serve(arrived.popleft())
         if self._task is not None:
-            self._waiting.append((request, keep))
-            if len(self._waiting) >= _QUEUE_LIMIT:
-                self._transport.pause_reading()
+            self._due = None
+        else:
+            self._due = self._loop.time() + self._desk.patience.idle
+            self._hurried = False
+            if not arrived:
+                self._heed()
+            elif not self._full:
+                self._loop.call_soon(self._go_on)
+        if arrived and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _heed(self) -> None:
+        """Hear more, or end what was ended, now that everything that arrived has its answer."""
+        incoming = self._incoming
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        if incoming.over:
+            if not self._full:
+                self._end()
+        elif incoming.reading:
+            if incoming.asks_leave:
+                incoming.asks_leave = False
+                self._transport.write(_CONTINUE)
+            if not self._hurried:
+                self._hurried = True
+                self._due = self._loop.time() + self._desk.patience.request
+
+    def _end(self) -> None:
+        answer = self._incoming.refusal
+        if answer is None:
+            self._leave()
             return
-        self._serve(request, keep)
+        self._incoming.refusal = None
+        self._due = None
+        assert isinstance(answer.body, bytes)
+        self._transport.write(head_of(answer, (), len(answer.body), False) + answer.body)
+        # Closed at once, with something still coming in, the client's system
+        # would throw away the answer that it has not read yet.
+        self._loop.call_later(self._desk.patience.refused, self._leave)
 
     # Answering
 
-    def _serve(self, request: Request, keep: bool) -> None:
+    def _serve(self, arrival: Arrival) -> None:
         """Answer a request at once where that is possible, and otherwise in a task."""
+        request = arrival.request
+        answer: Answer | None
         try:
-            request.user = self._desk.authenticator.identify(
-                request.headers.get("authorization", ""), self._certified
-            )
+            request.user = self._desk.authenticator.identify(request, self._certified)
+            answer = self._desk.handler.answer_now(request)
         except ApiError as error:
-            self._send(request, error_answer(error), keep)
-            self._next(keep)
+            answer = error_answer(error)
+        except Exception:
+            answer = _failed(request)
+        if answer is not None and isinstance(answer.body, bytes) and not _to_pack(request, answer.body):
+            self._send(arrival, answer)
             return
-        answer = self._desk.handler.answer_now(request)
-        if answer is not None and isinstance(answer.body, bytes) and len(answer.body) <= _OFF_LOOP_ABOVE:
-            self._send(request, answer, keep)
-            self._next(keep)
-            return
-        self._task = self._loop.create_task(self._work(request, answer, keep))
+        self._task = task = self._loop.create_task(self._work(arrival, answer))
+        self._desk.tasks.add(task)
 
-    def _next(self, keep: bool) -> None:
-        """Go on with what was sent meanwhile, or wait for more."""
-        if self._lost:
-            return
-        if not keep or self._desk.closing or self._broken:
-            self._transport.close()
-            return
-        if self._waiting:
-            request, keep = self._waiting.popleft()
-            if len(self._waiting) == _QUEUE_LIMIT - 1:
-                self._transport.resume_reading()
-            # Not from here: a hundred requests in one packet are no reason for a deep stack.
-            self._loop.call_soon(self._serve, request, keep)
-        else:
-            self._due = self._loop.time() + IDLE_PATIENCE
-
-    async def _work(self, request: Request, answer: Answer | None, keep: bool) -> None:
+    async def _work(self, arrival: Arrival, answer: Answer | None) -> None:
+        task = self._task
+        assert task is not None
+        request = arrival.request
         try:
             answer = answer or await self._answer(request)
-            if isinstance(answer.body, bytes):
-                if len(answer.body) > _OFF_LOOP_ABOVE and _takes_gzip(request):
-                    packed = await asyncio.to_thread(gzip.compress, answer.body, 1)
-                    answer = Answer(answer.status, packed, answer.content_type, [*answer.headers, *_PACKED])
-                self._send(request, answer, keep)
+            if not isinstance(answer.body, bytes):
+                await self._stream(arrival, answer, answer.body)
+            elif _to_pack(request, answer.body):
+                packed = await asyncio.to_thread(gzip.compress, answer.body, 1)
+                headers = [*answer.headers, *_PACKED]
+                self._send(arrival, Answer(answer.status, packed, answer.content_type, headers))
             else:
-                await self._stream(request, answer, answer.body, keep)
+                self._send(arrival, answer)
         except Exception:
-            log.exception("connection failed", path=request.path)
-            keep = False
+            failed = _failed(request)
+            if self._began:
+                self._incoming.stop()
+            else:
+                self._send(arrival, failed)
         finally:
-            self._task = None
-        self._next(keep)
+            self._task, self._began = None, False
+            self._desk.tasks.discard(task)
+        self._go_on()
 
     async def _answer(self, request: Request) -> Answer:
-        if "timeout=" not in request.query:
+        if "timeout=" not in request.query or _runs_long(request):
             return await self._desk.handler.handle(request)
         try:
             return await asyncio.wait_for(self._desk.handler.handle(request), deadline(request))
         except ApiError as error:
             return error_answer(error)
         except TimeoutError:
-            return error_answer(
-                TimedOut("Timeout: request did not complete within the allotted timeout", retry_after=1)
-            )
+            late = TimedOut("Timeout: request did not complete within the allotted timeout")
+            late.shows_details = True
+            return error_answer(late)
 
-    def _send(self, request: Request, answer: Answer, keep: bool) -> None:
+    def _send(self, arrival: Arrival, answer: Answer) -> None:
         if self._lost:
             return
+        request, keep, modern = arrival
         body = answer.body
         assert isinstance(body, bytes)
-        headers = answer.headers
-        packed = any(name == "content-encoding" for name, _ in headers)
-        if len(body) > _COMPRESS_ABOVE and not packed and _takes_gzip(request):
-            body = gzip.compress(body, 1)
-            headers = [*headers, *_PACKED]
-        head = head_of(answer.status, answer.content_type, headers, request.warnings, len(body), keep)
-        self._transport.write(head if request.method == "HEAD" or answer.status == 304 else head + body)
+        keep = keep and not self._desk.closing
+        head = head_of(answer, request.warnings, len(body), keep, modern)
+        if request.method == "HEAD" or answer.status == 304:
+            self._transport.write(head)
+        elif len(body) <= _APART_ABOVE:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
 
-    async def _stream(self, request: Request, answer: Answer, body: AsyncIterator[bytes], keep: bool) -> None:
+    async def _stream(self, arrival: Arrival, answer: Answer, body: AsyncIterator[bytes]) -> None:
         """Write a stream as it comes; an end that somebody asked for is as clean as its own."""
-        self._streaming = True
-        write = self._transport.write
-        write(head_of(answer.status, answer.content_type, answer.headers, request.warnings, None, keep))
+        request, keep, modern = arrival
+        if not modern:
+            # Such a client knows the end of a stream by the end of the connection.
+            keep = False
+            self._incoming.stop()
+        self._endless = endless = _runs_long(request)
+        self._streaming = self._began = True
         try:
-            async for chunk in body:
-                if chunk:
-                    write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-                    if self._full:
-                        await self._drained()
+            if not self._lost:
+                keep = keep and not self._desk.closing
+                self._transport.write(head_of(answer, request.warnings, None, keep, modern))
+                if request.method != "HEAD" and not (self._desk.closing and endless):
+                    await self._write_out(body, modern)
         except asyncio.CancelledError:
-            if not self._desk.closing:
+            if not (self._desk.closing and endless):
                 raise
         except ApiError as error:
             log.warning("stream ended early", path=request.path, because=error.message)
         finally:
-            self._streaming = False
+            self._streaming = self._endless = False
             close = getattr(body, "aclose", None)
             if close is not None:
                 await close()
-        if not self._lost:
-            write(_LAST_CHUNK)
+        if modern and not self._lost and request.method != "HEAD":
+            self._transport.write(_LAST_CHUNK)
+
+    async def _write_out(self, body: AsyncIterator[bytes], modern: bool) -> None:
+        write = self._transport.write
+        async for chunk in body:
+            if chunk:
+                write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if modern else chunk)
+                if self._full:
+                    await self._drained()
 
     async def _drained(self) -> None:
+        """Wait until the client has read most of what it was sent, or until it is lost."""
+        self._due = self._loop.time() + self._desk.patience.unread
         self._room = self._loop.create_future()
         try:
             await self._room
         finally:
-            self._room = None
+            self._room = self._due = None
+
+    def _make_room(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
 
     # Ending
 
     def shut(self) -> None:
         """End the connection soon: now if it is idle, after its answer if it is not; streams end here."""
-        if self._task is None and not self._waiting:
-            self._transport.close()
-        elif self._streaming and self._task is not None:
+        self._incoming.stop()
+        if self._task is None:
+            self._leave()
+        elif self._endless:
             self._task.cancel()
 
     def drop(self) -> None:
@@ -312,34 +318,38 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         self._transport.abort()
 
-    def _refuse(self, error: ApiError) -> None:
-        """Answer a request that cannot be read to its end, and close."""
-        if self._broken:
-            return
-        answer = error_answer(error)
-        assert isinstance(answer.body, bytes)
-        head = head_of(answer.status, answer.content_type, answer.headers, (), len(answer.body), False)
-        self._broken = True
-        self._transport.write(head + answer.body)
-        self._transport.close()
-
-    def _stop_with(self, line: bytes) -> None:
-        self._broken = True
-        self._transport.write(line + b"Content-Length: 0\r\nConnection: close\r\n\r\n")
-        self._transport.close()
-
     def close_if_late(self, now: float) -> None:
-        """Close the connection if it should have been heard of by now."""
-        if self._due is not None and now > self._due and self._task is None:
+        """Close the connection if it should have been heard of by now, and still reads nothing either."""
+        if self._due is None or now <= self._due:
+            return
+        unsent = self._transport.get_write_buffer_size()
+        if not unsent:
+            self._leave()
+        elif unsent != self._unsent:
+            self._unsent = unsent
+            self._due = now + self._desk.patience.unread
+        else:
+            self._transport.abort()
+
+    def _leave(self) -> None:
+        self._due = None
+        if not self._lost and not self._transport.is_closing():
             self._transport.close()
 
 
-_PACKED = [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
+def _failed(request: Request) -> Answer:
+    """Return what is said when we are at fault, and say the rest to the log."""
+    log.exception("request failed", method=request.method, path=request.path)
+    return error_answer(InternalError("Internal error occurred: see the server's log"))
 
 
-def _takes_gzip(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
+def _to_pack(request: Request, body: bytes) -> bool:
+    """Say whether a body is large enough to be worth compressing, for a client that asks for it."""
+    return len(body) > _COMPRESS_ABOVE and any(
+        coding.strip() == "gzip" for coding in request.headers.get("accept-encoding", "").split(",")
+    )
 
 
-def _too_large() -> TooLarge:
-    return TooLarge(f"Request entity too large: limit is {BODY_LIMIT}")
+def _runs_long(request: Request) -> bool:
+    """Say whether a request is meant to last, so that no deadline applies to it."""
+    return request.flag("watch") or "/watch/" in request.path or request.path.endswith(_LASTING)

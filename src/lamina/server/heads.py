@@ -8,40 +8,50 @@ from email.utils import formatdate
 from http import HTTPStatus
 from random import getrandbits
 
+from lamina.server.request import JSON, Answer
+
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _PLAIN = b"Cache-Control: no-cache, private\r\nContent-Type: application/json\r\n"
-_CLOSE = b"Connection: close\r\n"
+_WARNINGS_LIMIT = 4096
+"""How many characters all warnings may have together; beyond that each is cut, and some are left out."""
+_WARNING_LIMIT = 256
 _date_second = 0
 _date_line = b""
 
 
 def head_of(
-    status: int,
-    content_type: str,
-    headers: Sequence[tuple[str, str]],
-    warnings: Sequence[str],
-    length: int | None,
-    keep: bool,
+    answer: Answer, warnings: Sequence[str], length: int | None, keep: bool, modern: bool = True
 ) -> bytes:
-    """Return everything before the body; a length of None means a stream in chunks."""
-    parts = [_LINES[status], _audit_id(), _date()]
-    if content_type == "application/json" and not headers:
+    """
+    Return everything before the body.
+
+    A length of None means a stream, in chunks or, for a client that does not
+    speak HTTP/1.1, up to the end of the connection.
+    """
+    status = answer.status
+    line = _LINES[status]
+    parts = [line if modern else b"HTTP/1.0" + line[8:], _audit_id(), _date()]
+    if answer.content_type == JSON and not answer.headers:
         parts.append(_PLAIN)
     else:
-        parts.append(_described(content_type, headers))
-    for sentence in warnings:
-        parts.append(b"Warning: " + _warning(sentence) + b"\r\n")
+        parts.append(_described(answer.content_type, answer.headers))
+    if warnings:
+        parts += [b'Warning: 299 - "%b"\r\n' % _quoted(sentence) for sentence in _bounded(warnings)]
+    if length is not None:
+        if status != 304:
+            parts.append(b"Content-Length: %d\r\n" % length)
+    elif modern:
+        parts.append(b"Transfer-Encoding: chunked\r\n")
     if not keep:
-        parts.append(_CLOSE)
-    if length is None:
-        parts.append(b"Transfer-Encoding: chunked\r\n\r\n")
-    else:
-        parts.append(b"Content-Length: %d\r\n\r\n" % length)
+        parts.append(b"Connection: close\r\n")
+    elif not modern:
+        parts.append(b"Connection: keep-alive\r\n")
+    parts.append(b"\r\n")
     return b"".join(parts)
 
 
 def _described(content_type: str, headers: Sequence[tuple[str, str]]) -> bytes:
-    lines = [f"Content-Type: {content_type}"]
+    lines = [f"Content-Type: {_safe(content_type)}"]
     if not any(name.lower() == "cache-control" for name, _ in headers):
         lines.append("Cache-Control: no-cache, private")
     lines += [f"{_safe(name)}: {_safe(value)}" for name, value in headers]
@@ -52,11 +62,29 @@ def _safe(text: str) -> str:
     return text if text.isprintable() else "".join(letter for letter in text if letter.isprintable())
 
 
-def _warning(sentence: str) -> bytes:
-    """Return a Warning header: quotes and backslashes escaped, control characters gone."""
-    kept = "".join(letter if letter >= " " else " " for letter in sentence)
-    escaped = kept.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{escaped}"'.encode("utf-8", "replace")
+def _bounded(warnings: Sequence[str]) -> Sequence[str]:
+    """
+    Return as many warnings as a head has room for, as a real server does.
+
+    Many clients take no more than a few kilobytes of headers, and would find
+    an answer with more of them worse than one that does not tell everything.
+    """
+    if sum(map(len, warnings)) <= _WARNINGS_LIMIT:
+        return warnings
+    told: list[str] = []
+    room = _WARNINGS_LIMIT
+    for sentence in warnings:
+        if room <= 0:
+            break
+        told.append(sentence[:_WARNING_LIMIT])
+        room -= len(told[-1])
+    return told
+
+
+def _quoted(sentence: str) -> bytes:
+    """Return text as it stands between quotes in a header: those escaped, control characters blank."""
+    kept = "".join([letter if letter.isprintable() else " " for letter in sentence])
+    return kept.replace("\\", "\\\\").replace('"', '\\"').encode("utf-8", "replace")
 
 
 def _audit_id() -> bytes:

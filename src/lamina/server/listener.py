@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lamina.errors import SettingsError
-from lamina.server.connection import Connection, Desk, Handler
+from lamina.server.connection import Connection
+from lamina.server.desk import Desk, Handler, Patience
 from lamina.server.identity import Authenticator
 
-_PATIENCE = 10.0
+_FINISHING = 10.0
 """Seconds that requests in progress are given to finish when the server stops."""
+_PARTING = 1.0
+"""Seconds that clients are given to read the end and hang up, once nothing is in progress."""
 _SWEEP_EVERY = 5.0
 
 
@@ -33,39 +36,64 @@ class Listener:
     def __init__(self, server: asyncio.Server, desk: Desk) -> None:
         self._server = server
         self._desk = desk
-        self._sweep = asyncio.create_task(_sweep(desk))
+        self._sweeping = asyncio.create_task(self._sweep_for_ever())
+
+    @property
+    def connected(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._desk.connections)
+
+    @property
+    def answering(self) -> int:
+        """Return how many requests are being answered that were not answered on the spot."""
+        return len(self._desk.tasks)
+
+    def sweep(self, now: float) -> None:
+        """Close the connections that should have been heard of before a time of the loop."""
+        for connection in list(self._desk.connections):
+            connection.close_if_late(now)
 
     async def stop(self) -> None:
         """Accept nobody more, end streams, let requests in progress finish, and close what is left."""
-        self._desk.closing = True
-        self._sweep.cancel()
+        desk = self._desk
+        desk.closing = True
+        self._sweeping.cancel()
         self._server.close()
-        for connection in list(self._desk.connections):
+        for connection in list(desk.connections):
             connection.shut()
-        if self._desk.connections:
+        if desk.tasks:
+            await asyncio.wait(list(desk.tasks), timeout=_FINISHING)
+        if desk.connections:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._desk.deserted.wait(), _PATIENCE)
-        for connection in list(self._desk.connections):
+                await asyncio.wait_for(desk.deserted.wait(), _PARTING)
+        for connection in list(desk.connections):
             connection.drop()
 
-
-async def _sweep(desk: Desk) -> None:
-    """Close connections that nothing was heard of for too long, for ever."""
-    clock = asyncio.get_running_loop().time
-    while True:
-        await asyncio.sleep(_SWEEP_EVERY)
-        for connection in list(desk.connections):
-            connection.close_if_late(clock())
+    async def _sweep_for_ever(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(_SWEEP_EVERY)
+            self.sweep(clock())
 
 
 async def listen(
-    opened: socket.socket, handler: Handler, authenticator: Authenticator, files: TlsFiles
+    opened: socket.socket,
+    handler: Handler,
+    authenticator: Authenticator,
+    files: TlsFiles,
+    patience: Patience | None = None,
 ) -> Listener:
     """Start serving on a bound socket."""
-    desk = Desk(handler, authenticator)
+    patience = patience or Patience()
+    desk = Desk(handler, authenticator, patience)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: Connection(desk), sock=opened, ssl=tls_context(files), backlog=1024
+        lambda: Connection(desk),
+        sock=opened,
+        ssl=tls_context(files),
+        ssl_handshake_timeout=patience.connecting,
+        ssl_shutdown_timeout=patience.leaving,
+        backlog=1024,
     )
     return Listener(server, desk)
 

@@ -49,7 +49,9 @@ class Names:
         """Return a text with everything that differs from run to run under its name."""
         for name, value in sorted(self._hidden.items(), key=lambda item: -len(item[1])):
             if value:
-                text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w])", f"${name}", text)
+                # A version is a number, and must not be found inside another one.
+                before = r"[\w.]" if value.isdigit() else r"\w"
+                text = re.sub(rf"(?<!{before}){re.escape(value)}(?!\w)", f"${name}", text)
         text = _UUID.sub("<uid>", text)
         text = _TIME.sub("<time>", _MICRO.sub("<microtime>", text))
         text = _RESULT.sub("<object>", text)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lamina.errors import Conflict
-from lamina.merge.managed import Identity, Manager, given_owners, stored_owners
+from lamina.merge.managed import Identity, Manager, differ_only_in_time, given_owners, stored_owners
 from lamina.merge.schema import Schema, compile_schema
 from lamina.objects.types import Obj
 from tests.unit.merge.stories import THING, V1, V2, Story, thing_with
@@ -99,6 +99,14 @@ def test_appliers_are_never_merged() -> None:
     story.update("ctl", spec={**story.spec, "size": 1})
 
     assert len(story.entries) == 13
+
+
+def test_entries_that_differ_only_in_time_say_the_same() -> None:
+    one, two = _entry("a", "Apply", ""), _entry("a", "Apply", "2026-01-01T00:00:00Z")
+
+    assert differ_only_in_time([one], [two])
+    assert not differ_only_in_time([one], [])
+    assert not differ_only_in_time([one], [_entry("b", "Apply", "")])
 
 
 # Versions

@@ -76,14 +76,14 @@ def _parsed(text: str, *, in_request: bool) -> Url:
     if rest.startswith("//") and (scheme or (not in_request and not rest.startswith("///"))):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
-        host, user = _authority(scheme, authority)
+        host, user = _authority(authority)
     _check_escapes(rest)
     return Url(scheme=scheme, host=host, user=user, query=query)
 
 
-def _authority(scheme: str, authority: str) -> tuple[str, str | None]:
+def _authority(authority: str) -> tuple[str, str | None]:
     user, at, host = authority.rpartition("@")
-    _check_host(scheme, host)
+    _check_host(host)
     if not at:
         return host, None
     if not _USER.fullmatch(user):
@@ -92,7 +92,7 @@ def _authority(scheme: str, authority: str) -> tuple[str, str | None]:
     return host, user
 
 
-def _check_host(scheme: str, host: str) -> None:
+def _check_host(host: str) -> None:
     opened = host.rfind("[")
     if opened > 0:
         raise BadUrl("invalid IP-literal")
@@ -101,14 +101,13 @@ def _check_host(scheme: str, host: str) -> None:
         if closed < 0:
             raise BadUrl("missing ']' in host")
         _check_port(host[closed + 1 :])
-        name, _, _ = host[1:closed].partition("%25")
-        if not is_ipv6(name):
+        name, _, zone = host[1:closed].partition("%25")
+        _check_escapes(zone)
+        if not is_ipv6(name) or _NOT_IN_HOST.search(zone):
             raise BadUrl(f"invalid host: ParseAddr({quoted(name)}): unable to parse IP")
         return
-    first, last = host.find(":"), host.rfind(":")
-    if first >= 0:
-        # Databases write several hosts into one URL; the web does not.
-        _check_port(host[first if scheme in ("http", "https") else last :])
+    if ":" in host:
+        _check_port(host[host.rfind(":") :])
     _check_escapes(host)
     if escaped := _ESCAPED_ASCII.search(host):
         raise BadUrl(f"invalid URL escape {quoted(escaped.group())}")

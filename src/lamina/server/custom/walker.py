@@ -212,7 +212,7 @@ class Walker:
         if not whole:
             value = float(value)
         if (factor := document.get("multipleOf")) is not None:
-            self._look_at_multiple(value, int64(factor) if whole else factor, path, outcome)
+            self._look_at_multiple(value, int64(factor) if whole else float(factor), path, outcome)
         if (least := document.get("minimum")) is not None:
             least, open_end = int64(least) if whole else float(least), bool(document.get("exclusiveMinimum"))
             if value <= least if open_end else value < least:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import orjson
 
 from lamina.errors import BadRequest, Invalid
 from lamina.merge.apply import apply as merge_apply
 from lamina.merge.managed import Manager
-from lamina.merge.schema import Schema
-from lamina.objects.types import Made, Obj
+from lamina.objects.types import Made
 from lamina.server import body as bodies
 from lamina.server import words
-from lamina.server.admission import admit_create, admit_namespace, admit_update, check_version, place
-from lamina.server.kind import Findings, Kind
+from lamina.server.admission import (
+    admit_create,
+    admit_namespace,
+    admit_update,
+    check_version,
+    place,
+    versions_of,
+)
+from lamina.server.kind import Findings
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import object_answer, shown
@@ -52,7 +55,8 @@ async def apply(plane: Plane, request: Request, target: Target, options: WriteOp
         force=options.force,
         now=plane.stamp(),
         untracked=kind.shape.untracked(target.subresource),
-        versions=_versions(plane, kind),
+        versions=versions_of(plane, kind),
+        kind=kind.kind,
     )
     if not outcome.changed:
         await plane.store.settled(row)
@@ -83,7 +87,8 @@ async def _create(
         force=options.force,
         now=plane.stamp(),
         untracked=kind.shape.untracked(""),
-        versions=_versions(plane, kind),
+        versions=versions_of(plane, kind),
+        kind=kind.kind,
     )
     obj = kind.shape.decode(outcome.obj, Findings())
     obj = admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
@@ -93,29 +98,6 @@ async def _create(
 
 def _manager(target: Target, options: WriteOptions) -> Manager:
     return Manager(options.manager, "Apply", target.kind.api_version, target.subresource)
-
-
-def _versions(plane: Plane, kind: Kind) -> Callable[[str], tuple[Schema, Callable[[Obj], Obj]] | None]:
-    """Return how to see an object in another version of its kind, for owners who wrote in that one."""
-
-    def version(api_version: str) -> tuple[Schema, Callable[[Obj], Obj]] | None:
-        for other in plane.registry.versions(kind):
-            if other.api_version == api_version:
-                return other.schema, _converter(kind, other)
-        return None
-
-    return version
-
-
-def _converter(kind: Kind, other: Kind) -> Callable[[Obj], Obj]:
-    if other is kind or not (kind.converts or kind.custom):
-        return lambda obj: obj
-    return lambda obj: other.shape.read(kind.shape.store(_copy(obj)))
-
-
-def _copy(obj: Obj) -> Made:
-    copied: Any = orjson.loads(orjson.dumps(obj))
-    return dict(copied)
 
 
 def _repeated(body: bytes) -> str:

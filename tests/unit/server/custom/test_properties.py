@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.errors import BadRequest
@@ -26,9 +26,7 @@ from tests.unit.server.custom.golden import objects, ours
 from tests.unit.server.custom.strategies import anything, roots, schemas, values
 from tests.unit.server.custom.strategies import objects as any_objects
 
-patient = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=100
-)
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 NAMED = sorted(objects.DEFINITIONS)
 
 
@@ -37,8 +35,7 @@ NAMED = sorted(objects.DEFINITIONS)
 def test_what_the_fast_way_accepts_the_exact_one_does_too(schema: Any, value: Any) -> None:
     document = normalised(schema)
     check = fast_check(document)
-    assume(check is not None and check(value))
-    assert Walker(document).causes(value) == []
+    assert check is None or not check(value) or Walker(document).causes(value) == []
 
 
 @patient
@@ -179,7 +176,8 @@ def test_what_is_accepted_as_a_schema_can_be_put_to_work(schema: Any) -> None:
     crd = copy.deepcopy(objects.DEFINITIONS["plain"])
     crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": normalised(schema)}
     crd["status"] = {"storedVersions": ["v1"]}
-    assume(validate_create(crd) == [])
+    if validate_create(crd):
+        return
     form = Form(normalised(schema))
     obj: dict[str, Any] = {"metadata": {"name": "x"}}
     form.clean(obj, Findings())

@@ -1,0 +1,14 @@
+"""
+What all tests share.
+
+Properties try the same examples every time, so that a run says something about
+the change and not about the day. `HYPOTHESIS_PROFILE=explore` looks for new ones.
+"""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
