@@ -34,14 +34,12 @@ Verb = Callable[[Plane, Request, Target], Awaitable[Answer]]
 
 _ON_OBJECT: dict[str, tuple[str, Verb]] = {
     "GET": ("get", get),
-    "HEAD": ("get", get),
     "PUT": ("update", update),
     "PATCH": ("patch", patch),
     "DELETE": ("delete", delete),
 }
 _ON_KIND: dict[str, tuple[str, Verb]] = {
     "GET": ("list", list_),
-    "HEAD": ("list", list_),
     "POST": ("create", create),
     "DELETE": ("deletecollection", delete_collection),
 }
@@ -98,7 +96,7 @@ class Api:
         kind: Kind | None = None
         verb = request.method.lower()
         try:
-            identity.authorise(request)
+            identity.authorise(request, path)
             if path is None:
                 answer = await self._pages.serve(request)
             else:
@@ -115,6 +113,8 @@ class Api:
             log.exception("request failed", method=request.method, path=request.path)
             answer = error_answer(InternalError("Internal error occurred: see the server's log"))
         self._metrics.count(verb, kind, path, answer, time.perf_counter() - started)
+        if not isinstance(answer.body, bytes):
+            answer.body = self._metrics.open(answer.body)
         return answer
 
     def _find(self, path: Path) -> Kind:
@@ -127,6 +127,8 @@ class Api:
 
     async def _resource(self, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
         plane = self._plane
+        if request.method == "HEAD":
+            raise words.not_allowed()
         if path.subresource:
             target = Target(
                 kind, path.namespace, path.name, path.subresource, kind.subresource(path.subresource)
@@ -135,10 +137,10 @@ class Api:
                 raise words.unknown_path()
             return request.method.lower(), await serve_below(plane, request, target)
         target = Target(kind, path.namespace, path.name)
-        if path.watch or (request.method == "GET" and request.query and request.flag("watch")):
+        if request.method == "GET" and (path.watch or (request.query and request.flag("watch"))):
             return "watch", await watch(plane, request, target)
         verb, serve = (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
-        if serve is None or (verb not in kind.verbs and not _still_changes(kind, verb)):
+        if serve is None or path.watch or (verb not in kind.verbs and not _still_changes(kind, verb)):
             raise words.not_allowed()
         if kind.namespaced and not path.namespace and (path.name or verb == "create"):
             # A namespaced object is only reached through its namespace.

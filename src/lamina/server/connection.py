@@ -185,7 +185,7 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, arrival: Arrival) -> None:
         """Answer a request at once where that is possible, and otherwise in a task."""
-        request = arrival.request
+        request = arrival[0]
         answer: Answer | None
         try:
             request.user = self._desk.authenticator.identify(request, self._certified)
@@ -203,7 +203,7 @@ class Connection(asyncio.Protocol):
     async def _work(self, arrival: Arrival, answer: Answer | None) -> None:
         task = self._task
         assert task is not None
-        request = arrival.request
+        request = arrival[0]
         try:
             answer = answer or await self._answer(request)
             if not isinstance(answer.body, bytes):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from email.utils import formatdate
 from http import HTTPStatus
+from itertools import count
 from random import getrandbits
+from time import time
+from uuid import uuid4
 
 from lamina.server.request import JSON, Answer
 
@@ -15,6 +17,8 @@ _PLAIN = b"Cache-Control: no-cache, private\r\nContent-Type: application/json\r\
 _WARNINGS_LIMIT = 4096
 """How many characters all warnings may have together; beyond that each is cut, and some are left out."""
 _WARNING_LIMIT = 256
+_AUDIT_ID = b"Audit-Id: %b-%%012x\r\n" % str(uuid4())[:23].encode()
+_answers = count(getrandbits(48))
 _date_second = 0
 _date_line = b""
 
@@ -88,16 +92,13 @@ def _quoted(sentence: str) -> bytes:
 
 
 def _audit_id() -> bytes:
-    """Return an Audit-Id: a random UUID, as every answer carries one."""
-    digits = "%032x" % (
-        (getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)) | (0x4000 << 64) | (0x8000 << 48)
-    )
-    return f"Audit-Id: {digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}\r\n".encode()
+    """Return an Audit-Id, a UUID that no other answer has: its last part counts, the rest is this process's own."""
+    return _AUDIT_ID % (next(_answers) & 0xFFFFFFFFFFFF)
 
 
 def _date() -> bytes:
     global _date_second, _date_line
-    second = int(time.time())
+    second = int(time())
     if second != _date_second:
         _date_second, _date_line = second, f"Date: {formatdate(second, usegmt=True)}\r\n".encode()
     return _date_line

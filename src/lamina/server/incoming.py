@@ -12,7 +12,7 @@ the last: where it ends cannot be told, or is nobody's business.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import TypeAlias
 
 import httptools
 
@@ -26,14 +26,18 @@ HEADER_BYTES_LIMIT = 64 * 1024
 _FRAMING = 8
 """How many bytes a client may send to bring one byte of the body, beyond that limit: chunks of one byte need six."""
 _TEXT = "text/plain; charset=utf-8"
+_NAMES = {
+    name.encode(): name.lower()
+    for name in (
+        "Accept", "Accept-Encoding", "Authorization", "Connection", "Content-Length", "Content-Type",
+        "Host", "Kubectl-Command", "Kubectl-Session", "User-Agent",
+    )
+}  # fmt: skip
+"""What most headers are called: finding that is quicker than making it."""
 
 
-class Arrival(NamedTuple):
-    """A request that is whole; whether another may follow it, and whether it speaks HTTP/1.1."""
-
-    request: Request
-    keep: bool
-    modern: bool
+Arrival: TypeAlias = tuple[Request, bool, bool]
+"""A request that is whole; whether another may follow it, and whether it speaks HTTP/1.1."""
 
 
 class _Refused(Exception):
@@ -76,8 +80,12 @@ class Incoming:
         self.refusal: Answer | None = None
         """What is to be said after everything that arrived has been answered."""
         self._parser = httptools.HttpRequestParser(self)
-        self.on_message_begin()
-        self.reading = False
+        self._keep = self._modern = True
+        self._fresh = self._in_head = False
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._size = self._framing = self._body_size = 0
+        self._body: bytes | bytearray = b""
 
     def feed(self, data: bytes) -> None:
         """Read some bytes. Raises what is our own mistake, and nothing for theirs."""
@@ -136,40 +144,37 @@ class Incoming:
 
     def on_message_begin(self) -> None:
         self.reading = self._fresh = self._in_head = True
-        self._url = b""
-        self._headers: dict[str, str] = {}
+        self._url = self._body = b""
+        self._headers = {}
         self._size = self._framing = self._body_size = 0
-        self._body: bytes | bytearray = b""
 
     def on_url(self, url: bytes) -> None:
         self._url = self._url + url if self._url else url
-        self._count(len(url))
+        self._size += len(url)
+        if self._size > HEADER_BYTES_LIMIT:
+            raise _too_long()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value) + 4)
+        self._size += len(name) + len(value) + 4
+        if self._size > HEADER_BYTES_LIMIT:
+            raise _too_long()
         if not self._in_head:
             # A trailer comes too late to say anything about the request.
             return
-        key = name.decode("latin-1").lower()
-        headers = self._headers
-        if key not in headers:
-            headers[key] = value.decode("latin-1")
-            if len(headers) > HEADERS_LIMIT:
-                raise _too_long()
+        key = _NAMES.get(name) or name.decode("latin-1").lower()
+        if key not in self._headers:
+            self._headers[key] = value.decode("latin-1")
         elif key == "host":
             raise _bad("too many Host headers")
         # Of others that are said twice the first one counts, as it does for Go.
-
-    def _count(self, size: int) -> None:
-        self._size += size
-        if self._size > HEADER_BYTES_LIMIT:
-            raise _too_long()
 
     def on_headers_complete(self) -> None:
         if self.over:
             return
         self._in_head = False
         headers, parser = self._headers, self._parser
+        if len(headers) > HEADERS_LIMIT:
+            raise _too_long()
         self._keep = parser.should_keep_alive()
         self._modern = True
         if not self._keep or "connection" in headers:
@@ -207,25 +212,36 @@ class Incoming:
         self.reading = self.asks_leave = False
         if self.over:
             return
-        try:
-            url = httptools.parse_url(self._url)
-        except httptools.HttpParserInvalidURLError:
-            raise _bad("invalid URI for request") from None
-        path = (url.path or b"/").decode("latin-1")
-        if path[0] != "/":
-            raise _bad("invalid URI for request")
-        query = url.query
+        path, query = _taken_apart(self._url)
         body = self._body
         request = Request(
             self._parser.get_method().decode("latin-1"),
             path,
-            query.decode("latin-1") if query else "",
+            query,
             self._headers,
             bytes(body) if isinstance(body, bytearray) else body,
         )
         if not self._keep:
             self.over = True
-        self.arrived.append(Arrival(request, self._keep, self._modern))
+        self.arrived.append((request, self._keep, self._modern))
+
+
+def _taken_apart(url: bytes) -> tuple[str, str]:
+    """Return the path and the query of what was asked for; raises for what is neither."""
+    text = url.decode("latin-1")
+    if not text.startswith("/"):
+        try:
+            parsed = httptools.parse_url(url)
+        except httptools.HttpParserInvalidURLError:
+            raise _bad("invalid URI for request") from None
+        if parsed.host is None:
+            raise _bad("invalid URI for request")
+        path, query = parsed.path or b"/", parsed.query or b""
+        return path.decode("latin-1"), query.decode("latin-1")
+    if "#" in text:
+        text = text.partition("#")[0]
+    path_text, _, query_text = text.partition("?")
+    return path_text, query_text
 
 
 def _speaks_1_1(version: str) -> bool:

@@ -8,7 +8,7 @@ counts when somebody asks for it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lamina.server.kind import Kind
@@ -35,6 +35,32 @@ class _Tally:
         self.count = 0
         self.seconds = 0.0
         self.buckets = [0] * (len(_BOUNDS) + 1)
+
+
+class Stream:
+    """A stream that is counted for as long as it is open: until it is closed, whether it was read to its end or not."""
+
+    __slots__ = ("_chunks", "_metrics")
+
+    def __init__(self, chunks: AsyncIterator[bytes], metrics: Metrics) -> None:
+        self._chunks = chunks
+        self._metrics: Metrics | None = metrics
+        metrics.streams += 1
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        # The stream itself: being counted costs nothing a chunk.
+        return self._chunks
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        if self._metrics is not None:
+            self._metrics.streams -= 1
+            self._metrics = None
+        close = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()
 
 
 class Metrics:
@@ -64,6 +90,10 @@ class Metrics:
         if verb != "watch":
             tally.seconds += seconds
             tally.buckets[bisect_left(_BOUNDS, seconds)] += 1
+
+    def open(self, chunks: AsyncIterator[bytes]) -> Stream:
+        """Return a stream that counts as open until it is closed."""
+        return Stream(chunks, self)
 
     def text(self) -> bytes:
         """Return everything in the Prometheus text format."""

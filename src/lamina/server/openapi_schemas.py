@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin.definitions import definition
+from lamina.server.custom.structural import allows_integer_or_string
 from lamina.server.kind import Kind
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -125,11 +126,11 @@ def _published(document: Obj) -> Made:
     for junctor in _JUNCTORS:
         if junctor in document:
             made[junctor] = _nested(document[junctor])
-    if document.get(_INT_OR_STRING) and made.get("anyOf") != _EITHER:
+    if document.get(_INT_OR_STRING) and not allows_integer_or_string(document):
         # The one alternative that structural schemas write down without meaning a rule.
         if "anyOf" not in made:
             made["anyOf"] = _EITHER
-        elif not any(part.get("anyOf") == _EITHER for part in made.get("allOf", [])[:1]):
+        else:
             made["allOf"] = [{"anyOf": _EITHER}, *made.get("allOf", [])]
     return made
 

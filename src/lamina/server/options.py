@@ -12,7 +12,8 @@ from lamina.server.metadata import check_field_manager
 from lamina.server.request import Request
 
 _PRINTABLE_LIMIT = 128
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)")
+_LONGEST_DURATION = 2**63 / 1e9
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DEFAULT_DEADLINE = 60.0
 
@@ -78,22 +79,44 @@ def deadline(request: Request) -> float:
     text = request.parameter("timeout")
     if not text:
         return _DEFAULT_DEADLINE
-    seconds = go_duration(text)
-    if seconds is None:
-        raise BadRequest("invalid timeout specified in the request URL")
+    try:
+        seconds = go_duration(text)
+    except ValueError as nonsense:
+        raise BadRequest(f"invalid timeout specified in the request URL - {nonsense}") from None
     return min(seconds, _DEFAULT_DEADLINE) if seconds > 0 else _DEFAULT_DEADLINE
 
 
-def go_duration(text: str) -> float | None:
-    """Return the seconds of a duration as Go writes them (`1h30m`, `34s`, `0`), None where it is no duration."""
+def go_duration(text: str) -> float:
+    """Return the seconds of a duration as Go writes them (`1h30m`, `34s`, `0`); raises ValueError in Go's words."""
     sign = -1.0 if text.startswith("-") else 1.0
-    rest = text.lstrip("+-") if text[:1] in "+-" else text
+    rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0.0
     total, position = 0.0, 0
-    for match in _DURATION.finditer(rest):
-        if match.start() != position:
-            return None
-        total += float(match.group(1)) * _SECONDS[match.group(2)]
-        position = match.end()
-    return sign * total if rest and position == len(rest) else None
+    while position < len(rest) or not rest:
+        found = _DURATION.match(rest, position)
+        if found is None:
+            raise ValueError(f"time: invalid duration {_in_quotes(text)}")
+        number, unit = found.groups()
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {_in_quotes(text)}")
+        if unit not in _SECONDS:
+            raise ValueError(f"time: unknown unit {_in_quotes(unit)} in duration {_in_quotes(text)}")
+        total += float(number) * _SECONDS[unit]
+        position = found.end()
+    if total >= _LONGEST_DURATION:
+        raise ValueError(f"time: invalid duration {_in_quotes(text)}")
+    return sign * total
+
+
+def _in_quotes(text: str) -> str:
+    """Return a text as Go's own clock quotes it, which is stricter than Go otherwise is."""
+    shown = "".join(
+        f"\\{letter}" if letter in '"\\' else letter if " " <= letter < "\x7f" else _bytes_of(letter)
+        for letter in text
+    )
+    return f'"{shown}"'
+
+
+def _bytes_of(letter: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "replace"))

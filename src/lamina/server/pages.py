@@ -69,8 +69,12 @@ class Pages:
         top = path.split("/", 2)[1]
         if path == "/lamina/backup" and request.method == "POST":
             return Answer(200, self._backup(), "application/vnd.sqlite3")
-        if request.method not in ("GET", "HEAD"):
-            raise words.not_allowed() if top in ("api", "apis") else MethodNotAllowed("method not allowed")
+        if request.method != "GET":
+            # What is served as resources are is read by GET alone.
+            if top in ("api", "version") or (top == "apis" and path.count("/") > 2):
+                raise words.not_allowed()
+            if request.method != "HEAD":
+                raise words.not_allowed() if top == "apis" else MethodNotAllowed("method not allowed")
         match top:
             case "api" | "apis":
                 return self._discover(request, path)
@@ -82,7 +86,7 @@ class Pages:
                 return json_answer(version())
             case "metrics":
                 return Answer(200, self._metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
-            case "":
+            case "" if path == "/":
                 return json_answer({"paths": self._paths()})
             case _:
                 return Answer(404, b"404 page not found\n", _TEXT)

@@ -7,7 +7,7 @@ token is reviewed by the very authenticator that requests go through.
 
 from __future__ import annotations
 
-from lamina.errors import ApiError
+from lamina.errors import BadRequest
 from lamina.objects.types import Made
 from lamina.server.admission import read_body
 from lamina.server.identity import Authenticator
@@ -52,9 +52,10 @@ class Reviews:
                 return {"allowed": True}
 
     def _token(self, token: str) -> Made:
-        try:
-            user = self._authenticator.identify(f"Bearer {token}", None)
-        except ApiError:
+        if not token:
+            raise BadRequest("token is required for TokenReview in authentication")
+        user = self._authenticator.bearer(token)
+        if user is None:
             return {"user": {}, "error": "invalid bearer token"}
         return {"authenticated": True, "user": _info(user)}
 

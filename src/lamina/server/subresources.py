@@ -72,7 +72,7 @@ async def _scale(plane: Plane, request: Request, target: Target) -> Answer:
         raise words.not_found(target.kind, target.name)
     paths = paths_of(target.kind)
     old = decoded(target.kind, row)
-    current = scale_of(old, paths)
+    current = scale_of(old, paths, whole=request.method in ("GET", "HEAD"))
     if request.method == "GET":
         return json_answer(current)
     options = write_options(request, "UpdateOptions" if request.method == "PUT" else "PatchOptions")

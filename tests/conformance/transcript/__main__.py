@@ -2,7 +2,9 @@
 Record transcripts: `python -m tests.conformance.transcript FILE …`.
 
 Plays the stories of the files on a real server and writes its answers into
-them. With --compare nothing is written and what differs is printed.
+them. With --compare nothing is written and what differs is printed. With --mark
+the embedded server is asked: what it answers otherwise is marked `not yet`, and
+marks that it has outgrown are taken away.
 """
 
 import argparse
@@ -16,9 +18,9 @@ from tests.bed.either import start_server
 from tests.bed.kubeconfig import read_kubeconfig
 from tests.bed.kubectl import Kubectl, kubectl_command
 from tests.conformance.transcript.kinds import define_kinds
-from tests.conformance.transcript.play import Stage, differences, play
+from tests.conformance.transcript.play import Played, Stage, differences, play
 from tests.conformance.transcript.reach import HttpWire
-from tests.conformance.transcript.script import read_script, write_script
+from tests.conformance.transcript.script import NOT_YET, read_script, write_script
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,9 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if asked.only and asked.only not in story.title:
                     continue
                 played = play(story, stage, script.words)
-                if not asked.compare:
-                    for one in played:
-                        one.step.answer = one.answer
+                if asked.mark:
+                    _mark(played)
+                elif not asked.compare:
+                    _record(played)
                 elif told := differences(played, embedded=stage.embedded):
                     found += 1
                     print(f"== {path.name}: {story.title}\n{told}\n")
@@ -43,29 +46,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if found else 0
 
 
+def _record(played: list[Played]) -> None:
+    for one in played:
+        one.step.answer = one.answer
+        if one.step.is_open and one.step.own_answer == one.answer:
+            one.step.because = ""
+
+
+def _mark(played: list[Played]) -> None:
+    for one in played:
+        given = [line.rstrip() for line in one.answer]
+        if one.step.because and not one.step.is_open:
+            continue
+        one.step.because = "" if given == one.step.answer else NOT_YET
+        one.step.own_answer = given
+
+
 @contextmanager
 def _stage(asked: argparse.Namespace) -> Iterator[Stage]:
+    which = "embedded" if asked.mark else asked.server
+    recording = not asked.compare and not asked.mark
     if asked.kubeconfig:
-        yield _at(asked.kubeconfig, embedded=asked.server == "embedded", kubectl=asked.kubectl)
+        yield _at(asked.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
         return
-    with start_server(asked.server) as server:
-        yield _at(server.kubeconfig, embedded=asked.server == "embedded", kubectl=asked.kubectl)
+    with start_server(which) as server:
+        yield _at(server.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
 
 
-def _at(kubeconfig: Path, *, embedded: bool, kubectl: str | None) -> Stage:
+def _at(kubeconfig: Path, which: str, *, kubectl: str | None, recording: bool) -> Stage:
     access = read_kubeconfig(kubeconfig)
     with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
         authority.write(access.authority)
         authority.flush()
         wire = HttpWire(access.url, authority.name, access.token)
     define_kinds(wire)
-    return Stage(wire=wire, embedded=embedded, kubectl=Kubectl(kubectl_command(kubectl), kubeconfig))
+    return Stage(
+        wire=wire,
+        embedded=which == "embedded",
+        kubectl=Kubectl(kubectl_command(kubectl), kubeconfig),
+        recording=recording,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.transcript", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--compare", action="store_true", help="print what differs instead of recording")
+    parser.add_argument("--mark", action="store_true", help="mark what the embedded server answers otherwise")
     parser.add_argument("--only", metavar="TEXT", help="only stories whose title has this in it")
     parser.add_argument("--server", choices=["embedded", "real"], default="real")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="a server that runs already")

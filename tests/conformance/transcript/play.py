@@ -46,6 +46,7 @@ class Stage:
     wire: Wire
     embedded: bool
     kubectl: Kubectl | None = None
+    recording: bool = False
 
 
 @dataclass(slots=True)
@@ -86,18 +87,16 @@ def play(story: Story, stage: Stage, words: Mapping[str, str]) -> list[Played]:
 
 def differences(played: list[Played], *, embedded: bool) -> str:
     """Return what was answered otherwise than expected, as a person reads it; nothing if nothing was."""
-    return "\n".join(_difference(one, embedded) for one in played if _differs(one, embedded))
-
-
-def _differs(one: Played, embedded: bool) -> bool:
-    return [line.rstrip() for line in one.answer] != one.step.expected(embedded)
+    odd = [one for one in played if not one.step.accepts(one.answer, embedded=embedded)]
+    return "\n".join(_difference(one, embedded) for one in odd)
 
 
 def _difference(one: Played, embedded: bool) -> str:
+    expected = one.step.own_answer if embedded and one.step.because else one.step.answer
     said = "\n".join(one.step.written)
-    expected = "\n".join(f"- {line}" for line in one.step.expected(embedded))
+    wanted = "\n".join(f"- {line}" for line in expected)
     came = "\n".join(f"+ {line}" for line in one.answer)
-    return f"line {one.step.line}:\n{said}\n{expected}\n{came}"
+    return f"line {one.step.line}:\n{said}\n{wanted}\n{came}"
 
 
 def _paths(namespace: str) -> Mapping[str, str]:
@@ -127,15 +126,18 @@ def _play(step: Step, scene: _Scene) -> Played:
     if said[0] != "EVENTUALLY":
         return Played(step, list(_act(step, step.said, scene)))
     deadline = time.monotonic() + _PATIENCE
-    expected = step.expected(scene.stage.embedded)
     while True:
         answer = [line.rstrip() for line in _act(step, said[1], scene)]
-        # A recording begins with a first line at most; the rest is what comes with it.
-        if answer == expected or (len(expected) == 1 and answer[:1] == expected):
+        if step.accepts(answer, embedded=scene.stage.embedded) or _begins(answer, step, scene.stage):
             return Played(step, answer)
         if time.monotonic() > deadline:
             return Played(step, answer)
         time.sleep(0.1)
+
+
+def _begins(answer: list[str], step: Step, stage: Stage) -> bool:
+    # Before a recording only the first lines of an answer are written down; the rest is what comes with them.
+    return stage.recording and answer[: len(step.answer)] == step.answer
 
 
 def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:

@@ -36,11 +36,35 @@ def test_nonsense_is_refused_by_the_name_of_the_option(query: str, field: str) -
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("34s", 34.0), ("1h30m", 5400.0), ("1.5s", 1.5), ("100ms", 0.1), ("0", 0.0), ("0s", 0.0), ("-1s", -1.0),
-     ("", None), ("5", None), ("s", None), ("1 s", None), ("abc", None), ("1x", None)],
+    [("34s", 34.0), ("1h30m", 5400.0), ("1.5s", 1.5), ("100ms", 0.1), (".5s", 0.5), ("1.h", 3600.0), ("+2s", 2.0),
+     ("1h1m1s1ms1us1ns", 3661.001001001), ("1µs", 1e-6), ("0", 0.0), ("-0", 0.0), ("0s", 0.0), ("-1s", -1.0)],
 )  # fmt: skip
-def test_durations_are_those_of_go(text: str, seconds: float | None) -> None:
-    assert go_duration(text) == (pytest.approx(seconds) if seconds is not None else None)
+def test_durations_are_those_of_go(text: str, seconds: float) -> None:
+    assert go_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", 'invalid duration ""'),
+        ("-", 'invalid duration "-"'),
+        ("s", 'invalid duration "s"'),
+        (".s", 'invalid duration ".s"'),
+        (" 5s", 'invalid duration " 5s"'),
+        ("µs", r'invalid duration "\xc2\xb5s"'),
+        ('"', r'invalid duration "\""'),
+        ("99999999999h", 'invalid duration "99999999999h"'),
+        ("5", 'missing unit in duration "5"'),
+        ("5s5", 'missing unit in duration "5s5"'),
+        ("1e3s", 'unknown unit "e" in duration "1e3s"'),
+        ("1 s", 'unknown unit " s" in duration "1 s"'),
+    ],
+)
+def test_what_is_no_duration_is_complained_about_as_go_does(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError) as nonsense:
+        go_duration(text)
+
+    assert str(nonsense.value) == f"time: {complaint}"
 
 
 def test_a_deadline_is_what_the_request_allows() -> None:

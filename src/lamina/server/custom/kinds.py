@@ -56,7 +56,7 @@ def version_rank(version: str) -> tuple[Any, ...]:
     return (0, -_STAGES[stage], -int(major), -int(minor or 0))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def _kinds(content: bytes) -> tuple[Kind, ...]:
     crd = orjson.loads(content)
     spec, names = crd["spec"], crd["names"]

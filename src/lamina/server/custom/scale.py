@@ -23,6 +23,7 @@ from lamina.server.fields import invalid
 from lamina.server.kind import Findings, Kind
 
 _INT32: Final = 2**31
+_UNSAID: Final = -_INT32
 _CARRIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -55,12 +56,15 @@ def scale_of(obj: Obj, paths: ScalePaths, *, whole: bool = False) -> Made:
     Return the Scale of an object.
 
     Raises InternalError where a number is none, and if it is to be `whole`
-    also where the object says nothing of how many it wants.
+    also where the object says nothing of how many it wants. Otherwise such a
+    Scale has a number in it that `with_scale` takes for none.
     """
     wanted = _number(obj, paths.spec)
-    if wanted is None and whole and not paths.builtin:
-        text = f"the spec replicas field {quoted(paths.spec)} does not exist"
-        raise InternalError(f"Internal error occurred: {text}")
+    if wanted is None and not paths.builtin:
+        if whole:
+            text = f"the spec replicas field {quoted(paths.spec)} does not exist"
+            raise InternalError(f"Internal error occurred: {text}", causes=[Cause("", text, "")])
+        wanted = _UNSAID
     status: Made = {"replicas": _number(obj, paths.status) or 0}
     if selector := _selector(obj, paths):
         status["selector"] = selector
@@ -87,6 +91,8 @@ def with_scale(obj: Obj, scale: Obj, paths: ScalePaths) -> tuple[Made, list[Caus
     except Undecodable as problem:
         text = f'Scale in version "v1" cannot be handled as a Scale: {problem}'
         raise BadRequest(text) from None
+    if replicas == _UNSAID and not paths.builtin:
+        raise BadRequest(f"the spec replicas field {quoted(paths.spec)} cannot be empty")
     causes = []
     if paths.builtin and replicas < 0:
         causes.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))

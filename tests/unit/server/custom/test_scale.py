@@ -49,15 +49,20 @@ def test_a_plain_map_is_a_selector_too() -> None:
 
 def test_nothing_wanted_is_written_as_nothing() -> None:
     assert scale_of(deployment(replicas=0), builtin_paths())["spec"] == {}
-    assert scale_of({"metadata": META}, PATHS) == {
-        **scale_of({"metadata": META, "spec": {"size": {"wanted": 0}}}, PATHS),
-        "status": {"replicas": 0},
-    }
+    assert scale_of({"metadata": META, "spec": {"size": {"wanted": 0}}}, PATHS)["spec"] == {}
 
 
 def test_a_custom_object_that_says_nothing_has_no_whole_scale() -> None:
     with pytest.raises(InternalError, match='the spec replicas field ".spec.size.wanted" does not exist'):
         scale_of({"metadata": META}, PATHS, whole=True)
+
+
+def test_a_custom_object_that_says_nothing_must_be_told_a_number() -> None:
+    unsaid = scale_of({"metadata": META}, PATHS)
+    with pytest.raises(BadRequest, match='the spec replicas field ".spec.size.wanted" cannot be empty'):
+        with_scale({"metadata": META}, unsaid, PATHS)
+    new, _ = with_scale({"metadata": META}, {**unsaid, "spec": {}}, PATHS)
+    assert new["spec"] == {"size": {"wanted": 0}}
 
 
 def test_a_number_that_is_none_is_named() -> None:

@@ -1,0 +1,91 @@
+"""The README keeps its promises: what it says to type works, and prints what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bed.kubectl import kubectl_command
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def block(heading: str) -> list[tuple[str, str]]:
+    """Return the commands of the first console block below a heading, each with the output printed below it."""
+    section = README.split(f"## {heading}\n", 1)[1]
+    text = re.search(r"```console\n(.*?)```", section, re.DOTALL)
+    assert text is not None
+    steps: list[tuple[str, str]] = []
+    for line in text.group(1).splitlines():
+        if line.startswith("$ "):
+            steps.append((line[2:], ""))
+        else:
+            command, output = steps[-1]
+            steps[-1] = (command, f"{output}{line}\n")
+    return steps
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A user who has just run `make up`, with nothing else on the machine."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "kubectl").symlink_to(kubectl_command())
+    for name in ("examples",):
+        (tmp_path / name).symlink_to(ROOT / name)
+    environ = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))},
+        "HOME": str(tmp_path),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+    }
+    lamina = [sys.executable, "-m", "lamina"]
+    subprocess.run(
+        [*lamina, "up", "--detach", "--port", "0"], env=environ, check=True, capture_output=True, timeout=60
+    )
+    yield environ
+    subprocess.run([*lamina, "down"], env=environ, check=False, capture_output=True, timeout=60)
+
+
+def test_what_to_try_next_works_and_prints_what_it_says(home: dict[str, str]) -> None:
+    shell = shutil.which("bash")
+    assert shell is not None
+    for command, expected in block("What to try next"):
+        if command.startswith("alias"):
+            continue
+        line = f'lamina() {{ "{sys.executable}" -m lamina "$@"; }}; {command}'
+        done = subprocess.run(
+            [shell, "-c", line],
+            cwd=home["HOME"],
+            env=home,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        if expected:
+            # An age is whatever time it takes to type.
+            pattern = re.sub(r"\\ +(\d+s)", r" +\\d+s", re.escape(expected.strip()).replace("1s", "\\d+s"))
+            assert re.search(pattern, done.stdout), f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name
+)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_target_the_readme_names_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    assert set(re.findall(r"(?:`|\$ )make ([a-z0-9]+)", README)) <= targets
