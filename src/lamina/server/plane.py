@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -53,7 +52,8 @@ class Plane:
         return self._stamp
 
     def new_uid(self) -> str:
-        digits = os.urandom(16).hex()
+        # Unique is enough: a uid is no secret, and asking the system costs more than the rest of a small write.
+        digits = f"{random.getrandbits(128):032x}"
         # Version 4, and of the two bits of the variant the first set and the second not.
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 

@@ -1,0 +1,40 @@
+"""
+What the tests of the HTTP layer share.
+
+They run on uvloop, which carries the server in earnest, and on the loop that
+comes with Python, which carries it where it is embedded.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import pytest
+import pytest_asyncio
+import uvloop
+
+from lamina.app import App
+from lamina.server.certificates import Certificates, ensure_certificates
+from lamina.settings import Settings
+
+_ON_THE_WIRE = ("test_http", "test_identity", "test_operation")
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    if item.path.name.startswith(_ON_THE_WIRE):
+        return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+    return {"asyncio": asyncio.new_event_loop}
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """What TLS needs, for servers of a test's own."""
+    return ensure_certificates(
+        tmp_path_factory.mktemp("pki"), ["127.0.0.1", "localhost"], "admin", ["system:masters"]
+    )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def app() -> AsyncIterator[App]:
+    """A whole control plane that keeps nothing."""
+    async with App(Settings(ephemeral=True, port=0)) as running:
+        yield running
