@@ -6,13 +6,14 @@ comes with Python, which carries it where it is embedded.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import pytest
 import pytest_asyncio
 import uvloop
 
 from lamina.app import App
+from lamina.logs import log
 from lamina.server.certificates import Certificates, ensure_certificates
 from lamina.settings import Settings
 
@@ -38,3 +39,11 @@ async def app() -> AsyncIterator[App]:
     """A whole control plane that keeps nothing."""
     async with App(Settings(ephemeral=True, port=0)) as running:
         yield running
+
+
+@pytest.fixture
+def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """What has been written to the log since the last time one asked."""
+    log.configure("warning", "text")
+    yield lambda: capsys.readouterr().err
+    log.configure("warning", "text")

@@ -78,7 +78,7 @@ class Api:
         started = time.perf_counter()
         try:
             kind = self._find(path)
-            if "get" not in kind.verbs or kind.namespaced is not bool(path.namespace):
+            if kind.deprecation or "get" not in kind.verbs or kind.namespaced is not bool(path.namespace):
                 return None
             answer = read(self._plane, request, Target(kind, path.namespace, path.name))
         except ApiError as error:
@@ -129,6 +129,8 @@ class Api:
         plane = self._plane
         if request.method == "HEAD":
             raise words.not_allowed()
+        if kind.deprecation:
+            request.warn(kind.deprecation)
         if path.subresource:
             target = Target(
                 kind, path.namespace, path.name, path.subresource, kind.subresource(path.subresource)
@@ -141,7 +143,7 @@ class Api:
             return "watch", await watch(plane, request, target)
         verb, serve = (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
         if serve is None or path.watch or (verb not in kind.verbs and not _still_changes(kind, verb)):
-            raise words.not_allowed()
+            raise words.definition_ends() if kind.custom and verb == "create" else words.not_allowed()
         if kind.namespaced and not path.namespace and (path.name or verb == "create"):
             # A namespaced object is only reached through its namespace.
             raise words.unknown_path() if path.name else words.not_allowed()

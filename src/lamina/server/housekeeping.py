@@ -43,7 +43,7 @@ async def publish_groups(plane: Plane) -> None:
     await write_groups(plane)
     async for events in follower:
         await write_groups(plane)
-        if any(event.row.deleted for event in events):
+        if any(event.previous is not None for event in events):
             await accept_freed_names(plane)
 
 

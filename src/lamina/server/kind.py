@@ -157,6 +157,8 @@ class Kind:
     definition: str = ""
     document: Mapping[str, Any] | None = None
     storage_hash: str = ""
+    deprecation: str = ""
+    """What every request to this version is warned of, if it should not be used any more."""
     api_version: str = field(init=False)
     prefix: bytes = field(init=False)
     """The opening of every object's JSON, up to where the stored bytes go on."""

@@ -90,3 +90,7 @@ def expired(wanted: int, oldest: int) -> Gone:
 
 def too_deep() -> BadRequest:
     return BadRequest("the object is nested too deeply")
+
+
+def definition_ends() -> MethodNotAllowed:
+    return MethodNotAllowed("create not allowed while custom resource definition is terminating")

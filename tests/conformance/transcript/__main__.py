@@ -10,6 +10,7 @@ marks that it has outgrown are taken away.
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for story in script.stories:
                 if asked.only and asked.only not in story.title:
                     continue
+                began = time.monotonic()
                 played = play(story, stage, script.words)
+                if asked.verbose:
+                    print(f"{time.monotonic() - began:6.2f} s  {path.stem}: {story.title}", file=sys.stderr)
                 if asked.mark:
                     _mark(played)
                 elif not asked.compare:
@@ -94,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compare", action="store_true", help="print what differs instead of recording")
     parser.add_argument("--mark", action="store_true", help="mark what the embedded server answers otherwise")
     parser.add_argument("--only", metavar="TEXT", help="only stories whose title has this in it")
+    parser.add_argument("--verbose", action="store_true", help="say how long each story took")
     parser.add_argument("--server", choices=["embedded", "real"], default="real")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="a server that runs already")
     parser.add_argument("--kubectl", metavar="WHICH", help="a pinned minor (0.35, 0.34) or a file")

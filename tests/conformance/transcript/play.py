@@ -162,7 +162,7 @@ def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:
     else:
         try:
             answer = _call(step, verb, rest, scene)
-        except (RemoteDisconnected, ConnectionResetError):
+        except (RemoteDisconnected, ConnectionResetError, TimeoutError):
             yield "no answer"
             return
         for name, path in step.kept:

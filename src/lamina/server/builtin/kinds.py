@@ -39,6 +39,11 @@ class LazySchema(Schema):
         return f"<Schema {self._definition}>"
 
 
+_DEPRECATED: Final = {
+    ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""What a real server warns of in every answer."""
+
 _SCHEMAS: Final = Schemas(definition)
 
 
@@ -70,4 +75,5 @@ def _kind(resource: Resource, now: Callable[[], datetime]) -> Kind:
         subresources=resource.subresources,
         definition=resource.definition,
         storage_hash=resource.storage_hash,
+        deprecation=_DEPRECATED.get((resource.group, resource.plural), ""),
     )

@@ -89,6 +89,7 @@ def _kinds(content: bytes) -> tuple[Kind, ...]:
             subresources=_subresources(version, group, names["kind"]),
             document=_document(version),
             # Told only where the stored version is served.
+            deprecation=_deprecation(spec, version),
             storage_hash=_hash(digest) if any(one["name"] == stored for one in served) else "",
         )
         for index, version in enumerate(served)
@@ -133,7 +134,6 @@ def _shape(
             status=scale["statusReplicasPath"],
             selector=scale.get("labelSelectorPath") or "",
         ),
-        deprecation=_deprecation(spec, version),
         table=PathColumns(version.get("additionalPrinterColumns") or ()),
         field_labels=dict(field_label(one["jsonPath"]) for one in version.get("selectableFields") or ()),
     )

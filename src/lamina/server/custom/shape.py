@@ -140,7 +140,6 @@ class CustomShape:
 
     `form` is this version's schema and `storage` the stored version's; they are
     the same value where this version is the stored one, or says the same.
-    `deprecation` is the warning every request to this version is answered with.
     """
 
     kind: str
@@ -150,7 +149,6 @@ class CustomShape:
     storage: Form
     has_status: bool = False
     scale: ScalePaths | None = None
-    deprecation: str = ""
     table: PathColumns
     field_labels: Mapping[str, Callable[[Obj], str]] = field(default_factory=dict)
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lamina.server.custom.kinds import VERBS, kinds_of, version_rank
-from lamina.server.custom.shape import CustomShape
 from tests.unit.server.custom.golden import objects, ours
 
 Made = dict[str, Any]
@@ -115,9 +114,7 @@ def test_a_definition_on_its_way_out_offers_no_new_objects() -> None:
 )  # fmt: skip
 def test_a_deprecated_version_says_what_to_use_instead(more: Made, told: str) -> None:
     kinds = ours.kinds_of(established(versioned("v1beta1", "v1", "v2", **more)))
-    shape = kinds["v1beta1"].shape
-    assert isinstance(shape, CustomShape)
-    assert shape.deprecation == told
+    assert kinds["v1beta1"].deprecation == told
 
 
 def test_metadata_merges_as_everywhere() -> None:
