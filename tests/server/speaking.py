@@ -128,6 +128,13 @@ class Wire:
                     rest += piece
             return rest
 
+    def pause(self) -> None:
+        """Read nothing, so that the other side cannot send for long."""
+        self.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it reads as well as it writes
+
+    def resume(self) -> None:
+        self.writer.transport.resume_reading()  # type: ignore[attr-defined]
+
     async def leave(self) -> None:
         """Hang up as a well-behaved client does."""
         self.writer.close()
@@ -204,6 +211,11 @@ class Served:
     def pass_time(self, seconds: float) -> None:
         """Have the sweep come by as if so much time had passed."""
         self.listener.sweep(asyncio.get_running_loop().time() + seconds)
+
+    def gone_after(self, seconds: float) -> bool:
+        """Say whether nobody is left once so much time has passed."""
+        self.pass_time(seconds)
+        return self.listener.connected == 0
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ person who has to correct it has several of both.
 from __future__ import annotations
 
 import binascii
+import json
 import os
 import tempfile
 from base64 import b64decode, b64encode
@@ -15,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from lamina.errors import SettingsError
 
@@ -136,13 +135,27 @@ def write_kubeconfig(file: Path, access: Access, *, name: str = "lamina") -> Non
     handle, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     try:
         with os.fdopen(handle, "w") as out:
-            yaml.safe_dump(document, out, sort_keys=False)
+            out.write(_text(document))
             out.flush()
             os.fsync(out.fileno())
         Path(temporary).replace(file)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _text(value: Any, indent: str = "") -> str:
+    """Return plain YAML: a server writes its kubeconfig when it is in a hurry, and YAML's writer takes long to load."""
+    lines = []
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            lines.append(f"{indent}{key}:\n{_text(inner, indent + '  ')}")
+        elif isinstance(inner, list):
+            items = [_text(item, f"{indent}  ").lstrip() for item in inner]
+            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}- {item}" for item in items))
+        else:
+            lines.append(f"{indent}{key}: {json.dumps(inner)}\n")
+    return "".join(lines)
 
 
 def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,6 +248,8 @@ class _Config:
 
 
 def _load(file: Path) -> Mapping[str, Any]:
+    import yaml
+
     try:
         document = yaml.safe_load(file.read_text())
     except OSError as error:

@@ -16,7 +16,6 @@ import orjson
 from lamina.errors import BadRequest, UnsupportedMediaType
 from lamina.objects.types import Made
 from lamina.server.kind import Findings
-from lamina.server.yaml import YamlError, load_yaml
 
 _ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _YAML = ("application/yaml", "text/yaml", "application/x-yaml")
@@ -73,6 +72,9 @@ def parse_yaml(data: bytes, findings: Findings) -> Made:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
+        # Few bodies are YAML, and its parser takes longer to load than the rest of the way in.
+        from lamina.server.yaml import YamlError, load_yaml
+
         try:
             value = load_yaml(data, findings.duplicate)
         except YamlError as error:

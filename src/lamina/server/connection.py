@@ -29,8 +29,8 @@ from lamina.server.request import Answer, Identity, Request, error_answer
 _UNSENT_LIMIT = 128 * 1024
 """How many bytes wait for a client to read them before it is given no more."""
 _COMPRESS_ABOVE = 128 * 1024
-_APART_ABOVE = 64 * 1024
-"""Bodies larger than this are not copied for the sake of a single write."""
+_SLICE = 256 * 1024
+"""What is longer is written a slice at a time, and others have their turn in between."""
 _TURN = 16
 """How many requests of one client are answered before others have their turn."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -51,11 +51,11 @@ class Connection(asyncio.Protocol):
         # When the client should have been heard of; None while it waits for us.
         self._due: float | None = None
         self._hurried = True  # whether it is due to finish a request, which hearing of it does not put off
-        self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._began = False  # whether the head of the answer in progress has been written
         self._streaming = False
         self._endless = False  # whether it is a stream that ends when somebody says so, not when it is whole
+        self._inside = False  # whether a chunk of it is only half written
         self._lost = False
         self._paused = False
         self._full = False
@@ -194,8 +194,12 @@ class Connection(asyncio.Protocol):
             answer = error_answer(error)
         except Exception:
             answer = _failed(request)
-        if answer is not None and isinstance(answer.body, bytes) and not _to_pack(request, answer.body):
-            self._send(arrival, answer)
+        if (
+            answer is not None
+            and isinstance(answer.body, bytes)
+            and (len(answer.body) <= _COMPRESS_ABOVE or request.method == "HEAD")
+        ):
+            self._send(arrival, answer, answer.body)
             return
         self._task = task = self._loop.create_task(self._work(arrival, answer))
         self._desk.tasks.add(task)
@@ -206,20 +210,25 @@ class Connection(asyncio.Protocol):
         request = arrival[0]
         try:
             answer = answer or await self._answer(request)
-            if not isinstance(answer.body, bytes):
-                await self._stream(arrival, answer, answer.body)
-            elif _to_pack(request, answer.body):
-                packed = await asyncio.to_thread(gzip.compress, answer.body, 1)
-                headers = [*answer.headers, *_PACKED]
-                self._send(arrival, Answer(answer.status, packed, answer.content_type, headers))
+            body = answer.body
+            if not isinstance(body, bytes):
+                await self._stream(arrival, answer, body)
             else:
-                self._send(arrival, answer)
+                if _to_pack(request, body):
+                    body = await asyncio.to_thread(gzip.compress, body, 1)
+                    answer = Answer(answer.status, body, answer.content_type, [*answer.headers, *_PACKED])
+                if len(body) <= _SLICE or request.method == "HEAD":
+                    self._send(arrival, answer, body)
+                else:
+                    self._begin(arrival, answer, len(body))
+                    await self._pour(body)
         except Exception:
             failed = _failed(request)
             if self._began:
                 self._incoming.stop()
             else:
-                self._send(arrival, failed)
+                assert isinstance(failed.body, bytes)
+                self._send(arrival, failed, failed.body)
         finally:
             self._task, self._began = None, False
             self._desk.tasks.discard(task)
@@ -237,39 +246,49 @@ class Connection(asyncio.Protocol):
             late.shows_details = True
             return error_answer(late)
 
-    def _send(self, arrival: Arrival, answer: Answer) -> None:
+    def _send(self, arrival: Arrival, answer: Answer, body: bytes) -> None:
+        """Write an answer, all of it at once."""
         if self._lost:
             return
         request, keep, modern = arrival
-        body = answer.body
-        assert isinstance(body, bytes)
-        keep = keep and not self._desk.closing
-        head = head_of(answer, request.warnings, len(body), keep, modern)
-        if request.method == "HEAD" or answer.status == 304:
-            self._transport.write(head)
-        elif len(body) <= _APART_ABOVE:
-            self._transport.write(head + body)
-        else:
-            self._transport.write(head)
-            self._transport.write(body)
+        head = head_of(answer, request.warnings, len(body), keep and not self._desk.closing, modern)
+        bare = request.method == "HEAD" or answer.status == 304
+        self._transport.write(head if bare else head + body)
+
+    def _begin(self, arrival: Arrival, answer: Answer, length: int | None) -> None:
+        """Write the head of an answer that follows as it can."""
+        request, keep, modern = arrival
+        keep = keep and not self._desk.closing and (modern or length is not None)
+        self._began = True
+        if not self._lost:
+            self._transport.write(head_of(answer, request.warnings, length, keep, modern))
+
+    async def _pour(self, body: bytes) -> None:
+        """Write something long, as fast as it is read."""
+        rest = memoryview(body)
+        while rest and not self._lost:
+            self._transport.write(rest[:_SLICE])
+            rest = rest[_SLICE:]
+            if self._full:
+                await self._drained()
+            else:
+                await asyncio.sleep(0)
 
     async def _stream(self, arrival: Arrival, answer: Answer, body: AsyncIterator[bytes]) -> None:
         """Write a stream as it comes; an end that somebody asked for is as clean as its own."""
-        request, keep, modern = arrival
+        request, _, modern = arrival
         if not modern:
             # Such a client knows the end of a stream by the end of the connection.
-            keep = False
             self._incoming.stop()
         self._endless = endless = _runs_long(request)
-        self._streaming = self._began = True
+        self._streaming = True
+        bare = request.method == "HEAD"
         try:
-            if not self._lost:
-                keep = keep and not self._desk.closing
-                self._transport.write(head_of(answer, request.warnings, None, keep, modern))
-                if request.method != "HEAD" and not (self._desk.closing and endless):
-                    await self._write_out(body, modern)
+            self._begin(arrival, answer, None)
+            if not bare and not self._lost and not (self._desk.closing and endless):
+                await self._write_out(body, modern)
         except asyncio.CancelledError:
-            if not (self._desk.closing and endless):
+            if self._inside or not (self._desk.closing and endless):
                 raise
         except ApiError as error:
             log.warning("stream ended early", path=request.path, because=error.message)
@@ -278,16 +297,22 @@ class Connection(asyncio.Protocol):
             close = getattr(body, "aclose", None)
             if close is not None:
                 await close()
-        if modern and not self._lost and request.method != "HEAD":
+        if modern and not bare and not self._lost:
             self._transport.write(_LAST_CHUNK)
 
     async def _write_out(self, body: AsyncIterator[bytes], modern: bool) -> None:
         write = self._transport.write
         async for chunk in body:
-            if chunk:
+            if len(chunk) > _SLICE:
+                write(b"%x\r\n" % len(chunk) if modern else b"")
+                self._inside = True
+                await self._pour(chunk)
+                self._inside = False
+                write(b"\r\n" if modern else b"")
+            elif chunk:
                 write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if modern else chunk)
-                if self._full:
-                    await self._drained()
+            if self._full:
+                await self._drained()
 
     async def _drained(self) -> None:
         """Wait until the client has read most of what it was sent, or until it is lost."""
@@ -319,17 +344,14 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def close_if_late(self, now: float) -> None:
-        """Close the connection if it should have been heard of by now, and still reads nothing either."""
+        """Close the connection if it should have been heard of by now."""
         if self._due is None or now <= self._due:
             return
-        unsent = self._transport.get_write_buffer_size()
-        if not unsent:
-            self._leave()
-        elif unsent != self._unsent:
-            self._unsent = unsent
-            self._due = now + self._desk.patience.unread
-        else:
+        if self._transport.get_write_buffer_size():
+            # It does not read either, so there is no use in saying goodbye.
             self._transport.abort()
+        else:
+            self._leave()
 
     def _leave(self) -> None:
         self._due = None

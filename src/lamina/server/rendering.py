@@ -22,7 +22,6 @@ from lamina.server.negotiate import PLAIN, Wanted, negotiate
 from lamina.server.request import Answer, Request
 from lamina.server.store import Row
 from lamina.server.tables import table
-from lamina.server.yaml import dump_yaml
 
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -137,15 +136,21 @@ def list_body(kind: Kind, values: Sequence[bytes], metadata: Mapping[str, Any]) 
     return b"".join((head, orjson.dumps(metadata), b',"items":[', items, b"]}"))
 
 
+def _dump(value: object) -> bytes:
+    from lamina.server.yaml import dump_yaml
+
+    return dump_yaml(value)
+
+
 def encode(value: object, wanted: Wanted, status: int = 200) -> Answer:
     if wanted.media == "yaml":
-        return Answer(status, dump_yaml(value), "application/yaml")
+        return Answer(status, _dump(value), "application/yaml")
     return Answer(status, orjson.dumps(value), wanted.content_type)
 
 
 def encode_bytes(value: bytes, wanted: Wanted, status: int = 200) -> Answer:
     if wanted.media == "yaml":
-        return Answer(status, dump_yaml(orjson.loads(value)), "application/yaml")
+        return Answer(status, _dump(orjson.loads(value)), "application/yaml")
     return Answer(status, value, wanted.content_type)
 
 

@@ -131,6 +131,8 @@ def _play(step: Step, scene: _Scene) -> Played:
         if step.accepts(answer, embedded=scene.stage.embedded) or _begins(answer, step, scene.stage):
             return Played(step, answer)
         if time.monotonic() > deadline:
+            if scene.stage.recording:
+                raise TranscriptError(f"line {step.line}: what is waited for never came, but {answer}")
             return Played(step, answer)
         time.sleep(0.1)
 

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from cryptography import x509
-
 from lamina.errors import Cause
 from lamina.objects import names
 from lamina.objects.types import Obj
@@ -154,6 +152,9 @@ def bundle_problem(encoded: str | None) -> str | None:
         return None
     data = base64.b64decode(encoded)
     problem = "no valid certificate authority data seen"
+    if b"CERTIFICATE" in data:
+        # Hardly any definition brings a certificate, and reading one takes a library that is slow to load.
+        from cryptography import x509
     blocks = list(_BLOCK.finditer(data))
     if not blocks:
         problem = "unable to parse bytes as PEM block"

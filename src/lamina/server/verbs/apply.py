@@ -25,7 +25,6 @@ from lamina.server.rendering import object_answer, shown
 from lamina.server.request import Answer, Request
 from lamina.server.verbs.create import put_new
 from lamina.server.verbs.update import precondition_failed, put
-from lamina.server.yaml import repeated_keys
 
 
 async def apply(plane: Plane, request: Request, target: Target, options: WriteOptions) -> Answer:
@@ -101,6 +100,8 @@ def _manager(target: Target, options: WriteOptions) -> Manager:
 
 
 def _repeated(body: bytes) -> str:
+    from lamina.server.yaml import repeated_keys
+
     lines = [f'  line {line}: key "{key}" already set in map' for line, key in repeated_keys(body)]
     return "\n".join(["yaml: unmarshal errors:", *lines])
 
