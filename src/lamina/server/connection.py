@@ -205,8 +205,6 @@ class Connection(asyncio.Protocol):
         self._desk.tasks.add(task)
 
     async def _work(self, arrival: Arrival, answer: Answer | None) -> None:
-        task = self._task
-        assert task is not None
         request = arrival[0]
         try:
             answer = answer or await self._answer(request)
@@ -230,17 +228,20 @@ class Connection(asyncio.Protocol):
                 assert isinstance(failed.body, bytes)
                 self._send(arrival, failed, failed.body)
         finally:
+            # No name here holds the task: it holds the exception that may end it, which holds this frame.
+            self._desk.tasks.discard(cast(asyncio.Task[None], self._task))
             self._task, self._began = None, False
-            self._desk.tasks.discard(task)
         self._go_on()
 
     async def _answer(self, request: Request) -> Answer:
         if "timeout=" not in request.query or _runs_long(request):
             return await self._desk.handler.handle(request)
         try:
-            return await asyncio.wait_for(self._desk.handler.handle(request), deadline(request))
+            allowed = deadline(request)
         except ApiError as error:
             return error_answer(error)
+        try:
+            return await asyncio.wait_for(self._desk.handler.handle(request), allowed)
         except TimeoutError:
             late = TimedOut("Timeout: request did not complete within the allotted timeout")
             late.shows_details = True

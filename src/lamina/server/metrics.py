@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_SHOWN = {"create": "POST", "update": "PUT"}
+"""Verbs that are called by their method where they are counted."""
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
 _MOST = 10_000
 """How many combinations of labels are told apart; there are far fewer, unless somebody plays with paths."""
@@ -74,18 +76,24 @@ class Metrics:
 
     def count(self, verb: str, kind: Kind | None, path: Path | None, answer: Answer, seconds: float) -> None:
         """Count one request."""
-        below = path.subresource if path is not None else ""
-        scope = (
-            "" if path is None else "resource" if path.name else "namespace" if path.namespace else "cluster"
-        )
-        key = (verb, kind, below if kind is not None else "", scope, answer.status)
+        if path is None:
+            scope = ""
+        elif path.name or verb == "create":
+            scope = "resource"
+        else:
+            scope = "namespace" if path.namespace else "cluster"
+        # What clients make up is not told apart: there is no end of it.
+        below = path.subresource if path is not None and kind is not None else ""
+        if below and kind is not None and kind.subresource(below) is None:
+            below = ""
+        key = (verb, kind, below, scope, answer.status)
         tally = self._tallies.get(key)
         if tally is None:
             if len(self._tallies) >= _MOST:
                 return
             named = (kind.group, kind.version, kind.plural) if kind is not None else ("", "", "")
-            labels = (verb.upper(), *named, below if kind is not None else "", scope, str(answer.status))
-            tally = self._tallies[key] = _Tally(labels)
+            shown = _SHOWN.get(verb) or verb.upper()
+            tally = self._tallies[key] = _Tally((shown, *named, below, scope, str(answer.status)))
         tally.count += 1
         if verb != "watch":
             tally.seconds += seconds

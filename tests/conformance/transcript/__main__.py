@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.bed.either import start_server
 from tests.bed.kubeconfig import read_kubeconfig
 from tests.bed.kubectl import Kubectl, kubectl_command
+from tests.bed.server import Which
 from tests.conformance.transcript.kinds import define_kinds
 from tests.conformance.transcript.play import Played, Stage, differences, play
 from tests.conformance.transcript.reach import HttpWire
@@ -68,7 +69,7 @@ def _mark(played: list[Played]) -> None:
 
 @contextmanager
 def _stage(asked: argparse.Namespace) -> Iterator[Stage]:
-    which = "embedded" if asked.mark else asked.server
+    which: Which = "embedded" if asked.mark else asked.server
     recording = not asked.compare and not asked.mark
     if asked.kubeconfig:
         yield _at(asked.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
@@ -77,7 +78,7 @@ def _stage(asked: argparse.Namespace) -> Iterator[Stage]:
         yield _at(server.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
 
 
-def _at(kubeconfig: Path, which: str, *, kubectl: str | None, recording: bool) -> Stage:
+def _at(kubeconfig: Path, which: Which, *, kubectl: str | None, recording: bool) -> Stage:
     access = read_kubeconfig(kubeconfig)
     with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
         authority.write(access.authority)
@@ -88,6 +89,7 @@ def _at(kubeconfig: Path, which: str, *, kubectl: str | None, recording: bool) -
         wire=wire,
         embedded=which == "embedded",
         kubectl=Kubectl(kubectl_command(kubectl), kubeconfig),
+        url=access.url,
         recording=recording,
     )
 

@@ -24,18 +24,16 @@ class InProcessWire:
         self._app, self._loop = app, loop
 
     def call(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        return self._wait(self._answer(self._request(method, path, headers, body)))
+        return self.wait(self._answer(self._request(method, path, headers, body)))
 
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
         request = self._request("GET", path, headers, None)
-        told = self._wait(self._app.api.handle(request))
+        told = self.wait(self._app.api.handle(request))
         if isinstance(told.body, bytes):
             return _told(request, told, told.body)
         return _InProcessStream(self, told.body)
 
-    def _request(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Request:
+    def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Request:
         route, _, query = path.partition("?")
         lowered = {name.lower(): value for name, value in headers.items()}
         return Request(method, route, query, lowered, body or b"", ADMIN)
@@ -47,7 +45,8 @@ class InProcessWire:
             body = b"".join([piece async for piece in body])
         return _told(request, told, body)
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let the server's thread do something and return what came of it."""
         waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return waiting.result(PATIENCE)
 
@@ -62,26 +61,37 @@ def _told(request: Request, told: Any, body: bytes) -> Answer:
 
 
 class _InProcessStream:
+    """A stream that is read as it comes, as a socket would be, whether anybody asks or not."""
+
     def __init__(self, wire: InProcessWire, body: AsyncIterator[bytes]) -> None:
         self._wire, self._body = wire, body
         self._read = b""
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._pump = wire.wait(self._start())
 
     def line(self) -> Any:
         while b"\n" not in self._read:
-            piece = self._wire._wait(asyncio.wait_for(self._next(), SILENCE))
+            piece = self._wire.wait(asyncio.wait_for(self._pieces.get(), SILENCE))
             if piece is None:
                 return None
             self._read += piece
         line, _, self._read = self._read.partition(b"\n")
         return json.loads(line)
 
-    async def _next(self) -> bytes | None:
-        return await anext(self._body, None)
-
     def close(self) -> None:
-        self._wire._wait(self._end())
+        self._wire.wait(self._end())
+
+    async def _start(self) -> asyncio.Task[None]:
+        return asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async for piece in self._body:
+            self._pieces.put_nowait(piece)
+        self._pieces.put_nowait(None)
 
     async def _end(self) -> None:
+        self._pump.cancel()
+        await asyncio.gather(self._pump, return_exceptions=True)
         end = getattr(self._body, "aclose", None)
         if end is not None:
             await end()

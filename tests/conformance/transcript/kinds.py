@@ -45,7 +45,11 @@ def widget_definition() -> dict[str, Any]:
             "whole": _list("atomic", text),
             "labels": {"type": "object", "additionalProperties": text},
             "opaque": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            "single": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": text, "b": text}},
+            "single": {
+                "type": "object",
+                "x-kubernetes-map-type": "atomic",
+                "properties": {"a": text, "b": text},
+            },
             "deep": {
                 "type": "object",
                 "properties": {"level": {"type": "string", "default": "low"}, "other": text},
@@ -95,7 +99,13 @@ def widget_definition() -> dict[str, Any]:
             },
         },
     }
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]}
+    names = {
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+        "shortNames": ["wd"],
+        "categories": ["all"],
+    }
     return _definition(names, [version])
 
 

@@ -140,16 +140,15 @@ def _take(script: Script, number: int, line: str) -> None:
         raise ValueError("a line of no known form")
 
 
-_VERBS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WATCH", "OPEN", "READ", "kubectl")
+_REQUEST = re.compile(
+    r"(?:EVENTUALLY )?"
+    r"(?:(?:GET|HEAD|OPTIONS|POST|PUT|PATCH(?:/\w+)?|DELETE|WATCH|OPEN|READ) \S"
+    r"|(?:[A-Z]+=(?:'[^']*'|\S+) )*kubectl )"
+)
 
 
 def _is_request(rest: str) -> bool:
-    words = rest.split()
-    if words and words[0] == "EVENTUALLY":
-        words = words[1:]
-    while words and "=" in words[0] and words[0].partition("=")[0].isupper():
-        words = words[1:]
-    return bool(words) and words[0].partition("/")[0] in _VERBS
+    return _REQUEST.match(rest) is not None
 
 
 def write_script(script: Script) -> None:

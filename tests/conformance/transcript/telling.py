@@ -25,6 +25,14 @@ from tests.conformance.transcript.naming import Names
 _STAMPED = ("creationTimestamp", "managedFields", "namespace", "uid")
 _WARNING = re.compile(r'^299 - "(.*)"$', re.DOTALL)
 _AGES = ("Age", "Last Seen", "First Seen", "Duration")
+_AGE = re.compile(r"(?<=[ \t(])(?:\d+[smhd]){1,2}(?=\s|$|\))")
+_COLUMNS = re.compile(r"(?<=\S)(?: {2,}|\t)\s*")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_FOLDER = re.compile(r"/\S*/(LIVE|MERGED)-\d+")
+_VERSION = re.compile(
+    r'(?<=resourceVersion: ")\d+(?=")|(?<="resourceVersion": ")\d+(?=")|(?<=Resource Version:  )\d+$'
+)
+_LOG = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ (\S+)\]")
 _PIECE = re.compile(r"((?:\\.|[^.\[\]])+)|\[(\d+|\*)\]")
 _ABSENT = object()
 
@@ -77,8 +85,20 @@ def event(line: Any, view: str, names: Names) -> list[str]:
     parts = view.split()
     if parts == ["*"]:
         return [f"{head} {version}", *_block(names.named(obj))]
-    shown = "".join(f" {part}={_flow(names.named(_shown(found)))}" for part in parts for found in [_at(obj, part)])
+    shown = "".join(
+        f" {part}={_flow(names.named(_shown(found)))}" for part in parts for found in [_at(obj, part)]
+    )
     return [f"{names.hide(head)} {version}{shown}"]
+
+
+def printed(line: str, names: Names) -> str:
+    """Return a line that kubectl printed: without colours, its columns no wider than they have to be."""
+    line = _LOG.sub(r"<log> \1]", _COLOUR.sub("", line))
+    line = _VERSION.sub(lambda found: names.version(found[0]), _COLUMNS.sub("  ", line))
+    line = _FOLDER.sub(r"<\1>", line)
+    if line.startswith(("--- <", "+++ <")):
+        line = line.split()[0] + " " + line.split()[1]
+    return _AGE.sub("<age>", names.hide(line)).rstrip()
 
 
 def field(answer: Answer, path: str) -> str:
@@ -223,7 +243,11 @@ def _table(value: Any, names: Names) -> Iterator[str]:
         obj = row.get("object")
         about = "no object" if obj is None else f"{obj.get('kind')} {obj.get('apiVersion')}"
         yield f"- {_flow(names.named(cells))} of {about}"
-    odd = {key: one for key, one in value.items() if key not in ("kind", "apiVersion", "metadata", "columnDefinitions", "rows")}
+    odd = {
+        key: one
+        for key, one in value.items()
+        if key not in ("kind", "apiVersion", "metadata", "columnDefinitions", "rows")
+    }
     if odd or value.get("apiVersion") != "meta.k8s.io/v1":
         yield f"also {_flow(odd)} {value.get('apiVersion')}"
 
@@ -242,9 +266,7 @@ def _managed(value: Any, names: Names) -> Iterator[str]:
 
 
 def _fields(fields: Any) -> str:
-    return " ".join(
-        f"{key}{{{_fields(below)}}}" if below else key for key, below in sorted(fields.items())
-    )
+    return " ".join(f"{key}{{{_fields(below)}}}" if below else key for key, below in sorted(fields.items()))
 
 
 def _shown(found: Any, part: str = "", names: Names | None = None) -> Any:

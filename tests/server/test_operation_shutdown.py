@@ -1,0 +1,194 @@
+"""The end: streams are ended, writes finished, nobody is kept waiting."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from lamina.app import App
+from lamina.server.certificates import Certificates
+from lamina.server.request import Answer, Request
+from lamina.settings import Settings
+from tests.bed.embedded import embedded_server
+from tests.server.speaking import CONFIG_MAPS, LONG, Scripted, connect, reach, serving, tls_to, until
+
+
+@pytest.mark.asyncio
+async def test_watches_end_with_a_last_chunk() -> None:
+    async with App(Settings(ephemeral=True, port=0)) as app:
+        wire = await reach(app)
+        await wire.say(wire.asking("GET", "/api/v1/namespaces?watch=1"))
+        head = await wire.hear_head()
+        await app.stop()
+        events = [orjson.loads(line) async for chunk in wire.chunks() for line in chunk.splitlines()]
+        rest = await wire.ends()
+
+    assert head.status == 200
+    assert {one["type"] for one in events} == {"ADDED"}
+    assert rest == b""
+
+
+@pytest.mark.asyncio
+async def test_an_accepted_write_is_finished_and_answered(certificates: Certificates) -> None:
+    ready = asyncio.Event()
+    written: list[bytes] = []
+
+    async def write_down(request: Request) -> Answer:
+        await ready.wait()
+        written.append(request.body)
+        return Answer(201, b'"written"')
+
+    handler = Scripted(later={"/": write_down})
+    async with serving(handler, certificates) as served, await served.connect() as wire:
+        await wire.say(wire.asking("POST", "/", body=b"important") + wire.asking("GET", "/not-begun"))
+        await until(lambda: served.listener.answering == 1)
+        stopping = asyncio.create_task(served.listener.stop())
+        await asyncio.sleep(0)
+        ready.set()
+        answer, rest = await wire.hear(), await wire.ends()
+        await stopping
+
+    assert (answer.status, answer.json, answer.one("connection")) == (201, "written", "close")
+    assert rest == b""
+    assert written == [b"important"]
+    assert handler.asked == ["POST /"]
+
+
+@pytest.mark.asyncio
+async def test_a_write_whose_client_has_gone_is_finished(certificates: Certificates) -> None:
+    ready = asyncio.Event()
+    written: list[bytes] = []
+
+    async def write_down(request: Request) -> Answer:
+        await ready.wait()
+        await asyncio.sleep(0)
+        written.append(request.body)
+        return Answer(201, b"{}")
+
+    handler = Scripted(later={"/": write_down})
+    async with serving(handler, certificates) as served:
+        async with await served.connect() as wire:
+            await wire.say(wire.asking("POST", "/", body=b"important"))
+            await until(lambda: served.listener.answering == 1)
+        await until(lambda: served.listener.connected == 0)
+        stopping = asyncio.create_task(served.listener.stop())
+        await asyncio.sleep(0)
+        ready.set()
+        await stopping
+
+    assert written == [b"important"]
+
+
+@pytest.mark.asyncio
+async def test_nobody_new_is_let_in(certificates: Certificates) -> None:
+    ready = asyncio.Event()
+
+    async def slowly(request: Request) -> Answer:
+        await ready.wait()
+        return Answer(200, b'"slow"')
+
+    handler = Scripted(later={"/slow": slowly})
+    async with serving(handler, certificates) as served, await served.connect() as wire:
+        await wire.say(wire.asking("GET", "/slow"))
+        await until(lambda: served.listener.answering == 1)
+        stopping = asyncio.create_task(served.listener.stop())
+        await asyncio.sleep(0)
+        with pytest.raises(OSError):
+            await served.connect()
+        ready.set()
+        assert (await wire.hear()).json == "slow"
+        await stopping
+
+
+@pytest.mark.asyncio
+async def test_idle_clients_and_those_in_the_middle_of_a_request_are_left(certificates: Certificates) -> None:
+    handler = Scripted()
+    async with serving(handler, certificates) as served:
+        idle, silent, half = [await served.connect() for _ in range(3)]
+        await idle.ask("GET", "/")
+        await half.say(half.asking("POST", "/half", body=b"whole")[:-1])
+        await until(lambda: served.listener.connected == 3)
+        await served.listener.stop()
+        rests = [await wire.ends() for wire in (idle, silent, half)]
+
+    assert rests == [b"", b"", b""]
+    assert served.listener.connected == 0
+    assert handler.asked == ["GET /"]
+
+
+@pytest.mark.asyncio
+async def test_a_stream_that_has_an_end_of_its_own_is_not_cut_short_as_if_it_were_whole(
+    certificates: Certificates,
+) -> None:
+    """Half a backup that ends well would be taken for a whole one."""
+    ready = asyncio.Event()
+
+    async def copy(request: Request) -> Answer:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b"first half, "
+            await ready.wait()
+            yield b"second half"
+
+        return Answer(200, chunks(), "application/vnd.sqlite3")
+
+    handler = Scripted(later={"/copy": copy})
+    async with serving(handler, certificates) as served, await served.connect() as wire:
+        await wire.say(wire.asking("POST", "/copy"))
+        await wire.hear_head()
+        stopping = asyncio.create_task(served.listener.stop())
+        await asyncio.sleep(0)
+        ready.set()
+        body = b"".join([chunk async for chunk in wire.chunks()])
+        await stopping
+
+    assert body == b"first half, second half"
+
+
+@pytest.mark.asyncio
+async def test_a_stream_that_nobody_reads_does_not_hold_up_the_end(certificates: Certificates) -> None:
+    async def stream(request: Request) -> Answer:
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                yield b"x" * 100_000
+                await asyncio.sleep(0)
+
+        return Answer(200, chunks())
+
+    handler = Scripted(later={"/stream": stream})
+    async with serving(handler, certificates) as served, await served.connect() as wire:
+        await wire.say(wire.asking("GET", "/stream?watch=1"))
+        await wire.hear_head()
+        wire.pause()
+        other = await served.connect()
+        for _ in range(20):
+            await other.ask("GET", "/")
+        async with asyncio.timeout(LONG):
+            await served.listener.stop()
+        await until(lambda: served.listener.connected == served.listener.answering == 0)
+
+
+@pytest.mark.asyncio(loop_factories=["uvloop"])
+async def test_a_process_that_is_told_to_end_ends_its_watches_first() -> None:
+    """As a user runs it: `lamina up`, and SIGTERM."""
+    with await asyncio.to_thread(embedded_server) as server:
+        program = server.programs[0]
+        tls = tls_to(server.ca_file)
+        port = int(server.url.rpartition(":")[2])
+        watch, idle = await connect(port, tls, server.token), await connect(port, tls, server.token)
+        await watch.say(watch.asking("GET", f"{CONFIG_MAPS}?watch=1"))
+        head = await watch.hear_head()
+        made = await idle.ask("POST", CONFIG_MAPS, body=b'{"metadata":{"name":"last"}}')
+        os.kill(program.process.pid, signal.SIGTERM)
+        events = [orjson.loads(line) async for chunk in watch.chunks() for line in chunk.splitlines()]
+        rests = [await watch.ends(), await idle.ends()]
+        code = await asyncio.to_thread(program.process.wait, LONG)
+        said = program.log.read_text()
+
+    assert (head.status, made.status, code) == (200, 201, 0)
+    assert events[-1]["object"]["metadata"]["name"] == "last"
+    assert rests == [b"", b""]
+    assert "stopping" in said
+    assert "Traceback" not in said and "level=" not in said
