@@ -47,8 +47,8 @@ test: check
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
-	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35 $(BIN)/pytest tests/conformance tests/client tests/runtime/test_actors_at_work.py
-	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34 $(BIN)/pytest tests/conformance/checks tests/conformance/kubectl
+	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35 $(BIN)/pytest tests/conformance tests/client
+	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34 $(BIN)/pytest tests/conformance/checks
 
 e2e: $(READY)
 	$(BIN)/python -m tests.bed e2e

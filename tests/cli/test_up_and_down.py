@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import stat
-import urllib.request
 from pathlib import Path
 
 import pytest

@@ -49,6 +49,7 @@ POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
         (POST + b"Content-Length: 0x1\r\n\r\nx", 400),
         (POST + b"Content-Length: 1, 1\r\n\r\nx", 400),
         (POST + b"Content-Length: \r\n\r\n", 400),
+        (POST + b"Content-Length: " + b"0" * 5000 + b"1\r\n\r\nx", 400),
         (POST + b"Content-Length: 99999999999999999999999\r\n\r\n", 400),
         (POST + b"Content-Length: 1\r\nContent-Length: 1\r\n\r\nx", 400),
         (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400),

@@ -110,6 +110,11 @@ async def test_a_watcher_that_never_reads_again_is_left(certificates: Certificat
         wire.pause()
         for number in range(300):
             await write(api, f"large-{number}", 100_000)
+        # What it says meanwhile is no sign that it reads.
+        await wire.say(wire.asking("GET", "/version"))
+        async with await served.connect() as other:
+            await other.ask("GET", "/version")
+        await until(lambda: served.listener.connected == 1)
         served.pass_time(59)
         assert served.listener.connected == 1
         await until(lambda: served.gone_after(61))

@@ -121,16 +121,15 @@ async def test_every_acknowledged_write_survives_and_watches_resume(tmp_path: Pa
         start = int((await answer.json())["metadata"]["resourceVersion"])
     seen = [(start, "")]
     for turn in range(rounds):
-        async with await connected(access) as session:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(follow(session, seen))
-                for writer in range(WRITERS):
-                    group.create_task(write(session, writer, turn, acknowledged))
-                # Enough writes to be in the middle of some, at another moment each time.
-                wanted = len(acknowledged) + 20 + turn
-                while len(acknowledged) < wanted:
-                    await asyncio.sleep(0.001)
-                await server.kill()
+        async with await connected(access) as session, asyncio.TaskGroup() as group:
+            group.create_task(follow(session, seen))
+            for writer in range(WRITERS):
+                group.create_task(write(session, writer, turn, acknowledged))
+            # Enough writes to be in the middle of some, at another moment each time.
+            wanted = len(acknowledged) + 20 + turn
+            while len(acknowledged) < wanted:
+                await asyncio.sleep(0.001)
+            await server.kill()
         access = await server.start()
     async with await connected(access) as session:
         async with session.get(PATH) as answer:

@@ -64,6 +64,7 @@ def _run(settings: Settings) -> None:
     from lamina.logs import log
 
     log.configure(settings.log, settings.log_format)
+    _allow_many_files()
 
     async def serve() -> None:
         stop = asyncio.Event()
@@ -81,6 +82,15 @@ def _run(settings: Settings) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
+
+
+def _allow_many_files() -> None:
+    """Allow as many open files as the system lets us: every client is one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _running(app: App) -> Running:

@@ -85,7 +85,8 @@ class Connection(asyncio.Protocol):
 
         try:
             self._certified = identity_in(certificate)
-        except ValueError as error:
+        except Exception as error:
+            # There is no end of what may be wrong with a certificate, even one that is signed.
             log.warning("client certificate not understood", because=str(error))
             self._transport.abort()
 
@@ -138,9 +139,7 @@ class Connection(asyncio.Protocol):
         while arrived and self._task is None and not self._full and turns:
             turns -= 1
             self._serve(arrived.popleft())
-        if self._task is not None:
-            self._due = None
-        else:
+        if self._task is None:
             self._due = self._loop.time() + self._desk.patience.idle
             self._hurried = False
             if not arrived:
@@ -201,6 +200,7 @@ class Connection(asyncio.Protocol):
         ):
             self._send(arrival, answer, answer.body)
             return
+        self._due = None
         self._task = task = self._loop.create_task(self._work(arrival, answer))
         self._desk.tasks.add(task)
 
@@ -356,6 +356,7 @@ class Connection(asyncio.Protocol):
 
     def _leave(self) -> None:
         self._due = None
+        self._incoming.stop()
         if not self._lost and not self._transport.is_closing():
             self._transport.close()
 

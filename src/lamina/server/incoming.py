@@ -25,6 +25,8 @@ HEADER_BYTES_LIMIT = 64 * 1024
 """How much of a request may be no body: its line, its headers, what is between chunks and after them."""
 _FRAMING = 8
 """How many bytes a client may send to bring one byte of the body, beyond that limit: chunks of one byte need six."""
+_DIGITS = 20
+"""How long the number of a length may be: the parser minds its value, and not how many zeros stand before it."""
 _TEXT = "text/plain; charset=utf-8"
 _NAMES = {
     name.encode(): name.lower()
@@ -184,14 +186,17 @@ class Incoming:
         if "upgrade" in headers and parser.should_upgrade():
             raise _no_upgrade()
         length = headers.get("content-length")
-        if length is not None and int(length) > BODY_LIMIT:
-            raise _too_large()
+        if length is not None:
+            if len(length) > _DIGITS:
+                raise _bad("bad Content-Length")
+            if int(length) > BODY_LIMIT:
+                raise _too_large()
         coding = headers.get("transfer-encoding")
         if coding is not None and (coding.strip().lower() != "chunked" or not self._modern):
             raise _Refused(Answer(501, b"Unsupported transfer encoding", _TEXT))
         expected = headers.get("expect")
         if expected is not None and self._modern:
-            if expected.lower() != "100-continue":
+            if expected.strip().lower() != "100-continue":
                 raise _Refused(Answer(417, b"", _TEXT))
             self.asks_leave = coding is not None or length not in (None, "0")
 

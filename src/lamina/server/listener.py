@@ -19,6 +19,7 @@ _FINISHING = 10.0
 _PARTING = 1.0
 """Seconds that clients are given to read the end and hang up, once nothing is in progress."""
 _SWEEP_EVERY = 5.0
+_PROBE_EVERY = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,11 @@ def open_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Connections take these over. A client whose machine is gone says nothing, not even that.
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_EVERY)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY)
     try:
         opened.bind((host, port))
     except OSError as error:

@@ -139,7 +139,9 @@ def test_events_are_followed(corner: Corner) -> None:
 
     with lines_of(corner.kubectl, "events", "--watch", "--no-headers") as lines:
         assert next(lines)[2:] == ["One", "Secret/s", "first"]
-        corner.send("POST", path, {**event, "metadata": {"name": "two"}, "reason": "Two", "message": "second"})
+        corner.send(
+            "POST", path, {**event, "metadata": {"name": "two"}, "reason": "Two", "message": "second"}
+        )
         assert next(lines)[2:] == ["Two", "Secret/s", "second"]
 
 

@@ -32,7 +32,7 @@ _FOLDER = re.compile(r"/\S*/(LIVE|MERGED)-\d+")
 _VERSION = re.compile(
     r'(?<=resourceVersion: ")\d+(?=")|(?<="resourceVersion": ")\d+(?=")|(?<=Resource Version:  )\d+$'
 )
-_LOG = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ (\S+)\]")
+_LOG = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ \S+\]")
 _PIECE = re.compile(r"((?:\\.|[^.\[\]])+)|\[(\d+|\*)\]")
 _ABSENT = object()
 
@@ -93,7 +93,7 @@ def event(line: Any, view: str, names: Names) -> list[str]:
 
 def printed(line: str, names: Names) -> str:
     """Return a line that kubectl printed: without colours, its columns no wider than they have to be."""
-    line = _LOG.sub(r"<log> \1]", _COLOUR.sub("", line))
+    line = _LOG.sub("<log>", _COLOUR.sub("", line))
     line = _VERSION.sub(lambda found: names.version(found[0]), _COLUMNS.sub("  ", line))
     line = _FOLDER.sub(r"<\1>", line)
     if line.startswith(("--- <", "+++ <")):
