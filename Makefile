@@ -43,12 +43,13 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/model
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
-	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35 $(BIN)/pytest tests/conformance tests/client
+	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35 $(BIN)/pytest --ignore=tests/conformance/model tests/conformance tests/client
 	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34 $(BIN)/pytest tests/conformance/checks
+	$(BIN)/pytest tests/conformance/kubectl
 
 e2e: $(READY)
 	$(BIN)/python -m tests.bed e2e

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import ssl
 import stat
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -140,9 +143,6 @@ def test_a_port_that_is_taken_is_named(lamina: Lamina) -> None:
 def test_nobody_in_particular_sees_health_and_version_and_nothing_else(
     lamina: Lamina, tmp_path: Path
 ) -> None:
-    import ssl
-    import urllib.error
-
     lamina("up", "--detach", "--ephemeral", "--port", "0")
     (running,) = json.loads(lamina("status", "-o", "json").stdout)
     authority = read_kubeconfig(Path(running["kubeconfig"])).authority.decode()

@@ -127,7 +127,7 @@ async def test_every_acknowledged_write_survives_and_watches_resume(tmp_path: Pa
                 group.create_task(write(session, writer, turn, acknowledged))
             # Enough writes to be in the middle of some, at another moment each time.
             wanted = len(acknowledged) + 20 + turn
-            while len(acknowledged) < wanted:
+            while len(acknowledged) < wanted:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             await server.kill()
         access = await server.start()

@@ -94,11 +94,9 @@ class Speaker:
         options = _options(manager, dry) | ({"force": "true"} if force else {})
         return self._send("PATCH", self.path(kind, name, **options), _object(kind, name, leaves), APPLY)
 
-    def delete(self, kind: Kind, name: str, options: Mapping[str, Any], *, dry: bool) -> Answer:
+    def delete(self, kind: Kind, name: str, options: Mapping[str, Any]) -> Answer:
         """DELETE an object."""
-        return self._send(
-            "DELETE", self.path(kind, name, **({"dryRun": "All"} if dry else {})), options or None
-        )
+        return self._send("DELETE", self.path(kind, name), options or None)
 
     def watch(self, kind: Kind, count: int, **query: str) -> list[Any]:
         """Return the first events of a watch."""

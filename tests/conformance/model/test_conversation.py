@@ -144,6 +144,10 @@ class Conversation(RuleBasedStateMachine):
     @rule(name=NAMES, manager=MANAGERS, phase=st.none() | SOME, size=st.none() | st.just(5))
     def report(self, name: str, manager: str, phase: str | None, size: int | None) -> None:
         """Write a status; what else the patch says is of no account."""
+        thing = self.world.things.get(("widgets", name))
+        if phase is None and thing is not None and ("status", "phase") not in thing.leaves:
+            # Removing what is not there leaves an empty status behind, which is no leaf.
+            return
         patch: dict[Path, Any] = {("status", "phase"): phase}
         if size:
             patch["spec", "size"] = size
@@ -155,15 +159,17 @@ class Conversation(RuleBasedStateMachine):
     @rule(kind=KINDS, name=NAMES, dry=st.booleans(), which=st.sampled_from(["new", "old", "none", "none"]))
     def delete(self, kind: Kind, name: str, dry: bool, which: str) -> None:
         version = self.version(kind, name, which)
-        options = {"preconditions": {"resourceVersion": version}} if version else {}
-        answer = self.say.delete(kind, name, options, dry=dry)
+        options: dict[str, Any] = {"preconditions": {"resourceVersion": version}} if version else {}
+        if dry:
+            options["dryRun"] = ["All"]
+        answer = self.say.delete(kind, name, options)
         self.agree(answer, self.world.delete(kind, name, version=version, dry=dry), dry=dry)
 
     @rule(kind=KINDS, name=NAMES, policy=st.sampled_from(["Foreground", "Orphan"]))
     def delete_in_steps(self, kind: Kind, name: str, policy: str) -> None:
         """Delete in a way that others finish, and wait for them; nobody says in how many steps they do."""
         thing = self.world.things.get((kind, name))
-        answer = self.say.delete(kind, name, {"propagationPolicy": policy}, dry=False)
+        answer = self.say.delete(kind, name, {"propagationPolicy": policy})
         told = self.world.delete(kind, name)
         assert answer.code == told.code, answer.text
         if thing is None:
@@ -262,7 +268,8 @@ class Conversation(RuleBasedStateMachine):
 
 def _has_room(leaves: Leaves, path: Path, verb: str) -> bool:
     """Return whether a JSON patch finds what it wants to touch."""
-    if verb == "add":
+    # Replacing a key that is not there adds it, as long as there is something to add it to.
+    if verb in ("add", "replace"):
         return path[:-1] == ("spec",) or any(one[:-1] == path[:-1] for one in leaves)
     return path in leaves
 

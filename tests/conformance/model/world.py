@@ -74,13 +74,12 @@ class World:
 
     def create(self, kind: Kind, name: str, leaves: Leaves, owner: Owner, *, dry: bool = False) -> Told:
         """Make one that is not there."""
-        if (kind, name) in self.things:
-            return EXISTS
-        leaves = _without_status(leaves)
         made = Thing(kind, name, {}, {}, generation=1 if kind == "widgets" else 0)
-        made = _written(made, leaves, owner)
+        made = _written(made, _without_status(leaves), owner)
         if not is_valid(made):
             return INVALID
+        if (kind, name) in self.things:
+            return EXISTS
         return self._keep(None, made, 201, dry=dry)
 
     def update(
