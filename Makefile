@@ -43,12 +43,16 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/model
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl
+
+# A real control plane has controllers that take their time, and on a busy machine one is late now and then:
+# what fails is asked once more, and what fails twice is a difference.
+TWICE = $(BIN)/pytest $(1) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(1)
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
-	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35 $(BIN)/pytest --ignore=tests/conformance/model tests/conformance tests/client
-	LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34 $(BIN)/pytest tests/conformance/checks
+	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call TWICE,tests/conformance tests/client)
+	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34; $(call TWICE,tests/conformance/checks)
 	$(BIN)/pytest tests/conformance/kubectl
 
 e2e: $(READY)

@@ -60,6 +60,7 @@ def json_patch(target: Any, operations: Any) -> Any:
     except _DoesNotApply as error:
         refused = Invalid("the server rejected our request due to an error in our request")
         refused.hint = str(error)
+        refused.shows_details = True
         raise refused from None
     return document
 

@@ -218,6 +218,7 @@ def _element_kind(*lists: list[Any]) -> type:
     if list in kinds:
         refused = Invalid("the server rejected our request due to an error in our request")
         refused.hint = "lists of lists are not supported"
+        refused.shows_details = True
         raise refused
     if len(kinds) > 1:
         raise BadRequest(f"list element types are not identical: {plain(list(lists))}")

@@ -256,7 +256,8 @@ def _managed(value: Any, names: Names) -> Iterator[str]:
     entries = value.get("metadata", {}).get("managedFields", [])
     if not entries:
         yield "managed by nobody"
-    for one in entries:
+    # A server sorts what is of one kind by time, and whether two writes share a second is chance.
+    for one in sorted(entries, key=lambda entry: (entry["operation"], entry.get("manager", ""))):
         below = f" {one['subresource']}" if "subresource" in one else ""
         time = "" if "time" in one else " without time"
         fields = _fields(one.get("fieldsV1", {}))

@@ -173,10 +173,12 @@ def read_options(request: Request) -> DeleteOptions:
         named = given.get("kind") or "DeleteOptions"
         if named != "DeleteOptions":
             raise BadRequest(f"expected DeleteOptions, got {named}")
-    for field in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds"):
-        text = request.parameter(field)
-        if text and given.get(field) is None:
-            given[field] = _from_query(request, field, text)
+    else:
+        # A body says everything: a query beside one is not looked at, in the real server either.
+        for field in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds"):
+            if text := request.parameter(field):
+                given[field] = _from_query(request, field, text)
+        given["dryRun"] = request.parameters.get("dryRun", [])
     policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
     if policy is not None and orphan is not None:
         raise _invalid(
@@ -196,9 +198,7 @@ def read_options(request: Request) -> DeleteOptions:
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise BadRequest("DeleteOptions.gracePeriodSeconds must be an integer")
     conditions = given.get("preconditions") or {}
-    dry_run = check_dry_run(
-        [*(given.get("dryRun") or ()), *request.parameters.get("dryRun", ())], "DeleteOptions"
-    )
+    dry_run = check_dry_run(list(given.get("dryRun") or ()), "DeleteOptions")
     return DeleteOptions(
         policy, grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
     )
