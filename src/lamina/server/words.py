@@ -48,13 +48,26 @@ def not_allowed() -> MethodNotAllowed:
     return error
 
 
-def already_exists(kind: Kind, name: str) -> AlreadyExists:
-    return AlreadyExists(f'{_resource(kind)} "{name}" already exists', details=details(kind, name))
+def already_exists(kind: Kind, name: str, *, ending: bool = False) -> AlreadyExists:
+    said = f'{_resource(kind)} "{name}" already exists'
+    return AlreadyExists(
+        f"object is being deleted: {said}" if ending else said, details=details(kind, name)
+    )
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> Conflict:
     return Conflict(
         f'Operation cannot be fulfilled on {_resource(kind)} "{name}": {why}', details=details(kind, name)
+    )
+
+
+def precondition(kind: Kind, name: str, why: str) -> Conflict:
+    """Say that a deletion means another object; here, and only here, the kind is named and not the resource."""
+    shown = {"name": name, "group": kind.group, "kind": kind.kind}
+    named = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return Conflict(
+        f'Operation cannot be fulfilled on {named} "{name}": {why}',
+        details={key: value for key, value in shown.items() if value},
     )
 
 

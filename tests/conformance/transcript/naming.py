@@ -17,7 +17,10 @@ _REPEATED = re.compile(r"\$\{(.+?)\*(\d+)\}", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MICRO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _TIME = re.compile(r"\b(?!200[16])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_COUNTER = re.compile(r"(?<=current: )\d+|(?<=too old resource version: )\d+ \(\d+\)")
+_COUNTER = re.compile(
+    r"(?<=current: )\d+|(?<=too old resource version: )\d+ \(\d+\)"
+    r"|(?<=in the precondition \()\d+|(?<=in record \()\d+"
+)
 _RESULT = re.compile(r'(?<=patch: Invalid value: )"\{.*\}"(?=: )')
 _RUN = re.compile(r"(.)\1{49,}", re.DOTALL)
 _LONGEST = 1200

@@ -60,11 +60,17 @@ async def put_new(plane: Plane, target: Target, obj: Made, user: Identity, *, dr
     stored = kind.shape.store(obj) if kind.converts or kind.custom else obj
     if dry_run:
         if plane.store.newest(target.key) is not None:
-            raise words.already_exists(kind, target.name)
+            raise _taken(plane, target)
         return Row(target.key, 0, encode_stored(stored))
     try:
         row = await plane.store.append(target.key, stored, expect=Expect.ABSENT)
     except AlreadyExists:
-        raise words.already_exists(kind, target.name) from None
+        raise _taken(plane, target) from None
     remember(kind, row)
     return row
+
+
+def _taken(plane: Plane, target: Target) -> AlreadyExists:
+    row = plane.store.newest(target.key)
+    ending = row is not None and "deletionTimestamp" in orjson.loads(row.value)["metadata"]
+    return words.already_exists(target.kind, target.name, ending=ending)

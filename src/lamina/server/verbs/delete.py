@@ -122,14 +122,14 @@ async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) ->
 
 def _check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
     if options.uid and options.uid != metadata["uid"]:
-        raise words.conflict(
+        raise words.precondition(
             target.kind,
             target.name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
         )
     if options.version and options.version != metadata["resourceVersion"]:
-        raise words.conflict(
+        raise words.precondition(
             target.kind,
             target.name,
             f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in "

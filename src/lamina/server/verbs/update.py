@@ -97,9 +97,12 @@ async def put(plane: Plane, target: Target, new: Made, old: Obj, row: Row, optio
         return row
     stored = kind.shape.store(new) if kind.converts or kind.custom else new
     ends = is_released(kind, new)
-    if options.dry_run:
+    if ends and not options.dry_run:
+        # What ends is told as it last was; whoever ended it is shown what they wrote.
+        await plane.store.append(target.key, orjson.loads(row.value), expect=row.version, deleted=True)
+    if ends or options.dry_run:
         return Row(target.key, row.version, encode_stored(stored))
-    written = await plane.store.append(target.key, stored, expect=row.version, deleted=ends)
+    written = await plane.store.append(target.key, stored, expect=row.version)
     remember(kind, written)
     return written
 
