@@ -54,7 +54,18 @@ class Notes:
     async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
         return await self._note(ref.name, "patch", ref.name, patch, subresource, manager)
 
-    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", propagation: str = "") -> Made:
+    async def post(self, ref: Ref, body: Obj, *, subresource: str, manager: str | None = None) -> Made:
+        return await self._note(ref.name, "post", ref.name, body, subresource, manager)
+
+    async def delete(
+        self,
+        ref: Ref,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "",
+        grace: int | None = None,
+    ) -> Made:
         return await self._note(ref.name, "delete", ref.name, uid, version, str(propagation))
 
     async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made:

@@ -15,7 +15,10 @@ SECRET = Kind("v1", "Secret", "secrets", True)
 
 
 def made(kind: Kind, namespace: str, name: str, owners: list[str]) -> dict[str, Any]:
-    refs = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid} for uid in owners]
+    refs = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid, "controller": uid == "p"}
+        for uid in owners
+    ]
     metadata = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", "ownerReferences": refs}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
 
@@ -57,6 +60,10 @@ def test_every_index_says_what_a_search_would_say(
         for namespace in "xy":
             there = [obj for obj in of_kind if meta.namespace(obj) == namespace]
             assert _same(memory.every(kind.group_kind, namespace), there)
+            unclaimed = [
+                obj for obj in there if "p" not in [one["uid"] for one in obj["metadata"]["ownerReferences"]]
+            ]
+            assert _same(memory.unclaimed(kind.group_kind, namespace), unclaimed)
     for owner in "pqr":
         owned = [obj for obj in plain.values() if owner in [ref["uid"] for ref in meta.owner_refs(obj)]]
         assert _same(memory.owned_by(owner), owned)

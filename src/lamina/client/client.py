@@ -248,6 +248,14 @@ class Client:
             body=patch,
         )
 
+    async def post(
+        self, ref: Ref, body: Obj, *, subresource: str, dry_run: bool = False, manager: str | None = None
+    ) -> Made:
+        """Hand something to a subresource: a Binding, an Eviction, a TokenRequest."""
+        kind = await self.kind(ref.api_version, ref.kind)
+        query = self._written(manager, dry_run, "")
+        return await self._ask("POST", wire.path(kind, ref, subresource), query=query, body=body)
+
     async def apply(
         self,
         obj: Obj,

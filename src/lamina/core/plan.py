@@ -66,6 +66,15 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """Hand something to a subresource that takes no less: a binding, an eviction. The server says what it did."""
+
+    ref: Ref
+    body: Obj
+    subresource: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
     """Ask for the end of one object. Without a version, whatever has become of it since counts as decided."""
 
@@ -73,6 +82,8 @@ class Delete:
     uid: str
     version: str = ""
     propagation: Propagation = Propagation.BACKGROUND
+    grace: int | None = None
+    """How many seconds it is given; None: as many as it asks for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +110,7 @@ class Emit:
         return meta.ref(self.event)
 
 
-Action: TypeAlias = Create | Patch | Replace | Delete | DeleteAll | Emit
+Action: TypeAlias = Create | Patch | Replace | Post | Delete | DeleteAll | Emit
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,12 @@ class World(Protocol):
         """Yield each kind that has objects in a namespace, and those objects."""
         ...
 
-    def owned_by(self, uid: str) -> Collection[Obj]:
-        """Return the objects that name this uid among their owners."""
+    def owned_by(self, uid: str, kind: GroupKind | None = None) -> Collection[Obj]:
+        """Return the objects that name this uid among their owners, of one kind or of all."""
+        ...
+
+    def unclaimed(self, kind: GroupKind, namespace: str) -> Collection[Obj]:
+        """Return the objects of a kind in a namespace that no controller owns."""
         ...
 
     def is_gone(self, uid: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from lamina.client.client import What
-from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Plan, Replace
+from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
 from lamina.errors import ApiError, LaminaError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
@@ -25,7 +25,17 @@ class Writer(Protocol):
         self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None
     ) -> Made: ...
 
-    async def delete(self, ref: Ref, *, uid: str = "", version: str = "", propagation: str = "") -> Made: ...
+    async def post(self, ref: Ref, body: Obj, *, subresource: str, manager: str | None = None) -> Made: ...
+
+    async def delete(
+        self,
+        ref: Ref,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "",
+        grace: int | None = None,
+    ) -> Made: ...
 
     async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made: ...
 
@@ -96,8 +106,14 @@ class Executor:
             case Replace(obj=obj, subresource=subresource):
                 answer = await self._writer.update(obj, subresource=subresource, manager=manager)
                 return _result(action.ref, answer)
-            case Delete(ref=ref, uid=uid, version=version, propagation=propagation):
-                answer = await self._writer.delete(ref, uid=uid, version=version, propagation=propagation)
+            case Post(ref=ref, body=body, subresource=subresource):
+                # What was posted is not the object; what becomes of the object is seen when it comes.
+                await self._writer.post(ref, body, subresource=subresource, manager=manager)
+                return ()
+            case Delete(ref=ref, uid=uid, version=version, propagation=propagation, grace=grace):
+                answer = await self._writer.delete(
+                    ref, uid=uid, version=version, propagation=propagation, grace=grace
+                )
                 return _ended(ref, uid, answer)
             case DeleteAll(kind=kind, namespace=namespace, propagation=propagation):
                 answer = await self._writer.delete_collection(kind, namespace, propagation=propagation)

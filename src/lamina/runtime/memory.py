@@ -21,15 +21,16 @@ _MOST_GONE = 4096
 
 
 class Shelf:
-    """The objects of one kind, found by namespace and name, and by owner."""
+    """The objects of one kind, found by namespace and name, and by owner or the want of one."""
 
-    __slots__ = ("_objects", "_owned", "count", "kind")
+    __slots__ = ("_objects", "_owned", "_unclaimed", "count", "kind")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.count = 0
         self._objects: dict[str, dict[str, Obj]] = {}
         self._owned: dict[str, dict[tuple[str, str], Obj]] = {}
+        self._unclaimed: dict[str, dict[str, Obj]] = {}
 
     def get(self, namespace: str, name: str) -> Obj | None:
         there = self._objects.get(namespace)
@@ -48,8 +49,14 @@ class Shelf:
             self.count += 1
         else:
             self._disown(namespace, name, old)
+        claimed = False
         for owner in metadata.get("ownerReferences") or ():
             self._owned.setdefault(owner["uid"], {})[namespace, name] = obj
+            claimed = claimed or bool(owner.get("controller"))
+        if not claimed:
+            self._unclaimed.setdefault(namespace, {})[name] = obj
+        elif old is not None:
+            self._claim(namespace, name)
         return old
 
     def drop(self, namespace: str, name: str) -> Obj | None:
@@ -62,7 +69,15 @@ class Shelf:
             del self._objects[namespace]
         self.count -= 1
         self._disown(namespace, name, old)
+        self._claim(namespace, name)
         return old
+
+    def _claim(self, namespace: str, name: str) -> None:
+        there = self._unclaimed.get(namespace)
+        if there is not None:
+            there.pop(name, None)
+            if not there:
+                del self._unclaimed[namespace]
 
     def _disown(self, namespace: str, name: str, obj: Obj) -> None:
         for owner in meta.owner_refs(obj):
@@ -87,6 +102,10 @@ class Shelf:
     def owned_by(self, uid: str) -> Collection[Obj]:
         owned = self._owned.get(uid)
         return owned.values() if owned is not None else ()
+
+    def unclaimed(self, namespace: str) -> Collection[Obj]:
+        there = self._unclaimed.get(namespace)
+        return there.values() if there is not None else ()
 
 
 class Gone:
@@ -141,8 +160,15 @@ class Memory:
             if there:
                 yield shelf.kind, there
 
-    def owned_by(self, uid: str) -> Collection[Obj]:
+    def owned_by(self, uid: str, kind: GroupKind | None = None) -> Collection[Obj]:
+        if kind is not None:
+            shelf = self._shelves.get(kind)
+            return shelf.owned_by(uid) if shelf is not None else ()
         return tuple(chain.from_iterable(shelf.owned_by(uid) for shelf in self._shelves.values()))
+
+    def unclaimed(self, kind: GroupKind, namespace: str) -> Collection[Obj]:
+        shelf = self._shelves.get(kind)
+        return shelf.unclaimed(namespace) if shelf is not None else ()
 
     def is_gone(self, uid: str) -> bool:
         return uid in self._gone
