@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, assert_never
 
 from lamina.core.controller import AnyController
-from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Propagation, Replace
+from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Post, Propagation, Replace
 from lamina.core.questions import Absent, Answer, Answers, Found, Listed, Question, Read, ReadAll, Unserved
 from lamina.core.world import Change
 from lamina.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -123,6 +123,10 @@ class Paper:
             case Replace(obj=obj):
                 self._checked(action.ref, meta.uid(obj), meta.resource_version(obj))
                 self._put(action.ref, deepcopy(dict(obj)))
+            case Post(ref=ref, body=body, subresource="binding"):
+                self.patch(ref, {"spec": {"nodeName": body["target"]["name"]}})
+            case Post(ref=ref, subresource=subresource):
+                raise NotFound(f"{ref} has no {subresource}")
             case Delete(ref=ref, uid=uid, version=version, propagation=how):
                 self.delete(ref, how, uid=uid, version=version)
             case DeleteAll(kind=what, namespace=namespace):
