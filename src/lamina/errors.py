@@ -22,6 +22,9 @@ Everything lamina raises on purpose.
     ├── Unreachable               nobody answered, or not in words we know; try later
     ├── UnknownKind               the server does not serve that kind
     ├── PlanFailed                some actions of a plan were refused; carries which, and why
+    ├── SpecError                 a manifest asks for something meaningless; nothing helps but an edit
+    ├── RevisionNotFound          history does not go there
+    ├── HookError                 somebody else's webhook failed; try later
     ├── SettingsError             the command line or a file asks for something meaningless
     └── StoreError                the log cannot be read or written
 
@@ -33,6 +36,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
+
+from lamina.objects.types import Ref
 
 
 class LaminaError(Exception):
@@ -198,6 +203,37 @@ class PlanFailed(LaminaError):
     def __init__(self, failures: Sequence[LaminaError]) -> None:
         super().__init__("; ".join(str(failure) for failure in failures))
         self.failures = tuple(failures)
+
+
+class SpecError(LaminaError):
+    """A manifest asks for something meaningless: the message names the field. Only an edit helps."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class RevisionNotFound(LaminaError):
+    """The history of an owner holds no such revision."""
+
+    def __init__(self, owner: Ref, wanted: int | None, have: Sequence[int]) -> None:
+        kept = ", ".join(map(str, have)) or "none"
+        asked = f"no revision {wanted}" if wanted else "no earlier revision to go back to"
+        super().__init__(f"{owner} has {asked}: the revisions kept are {kept}")
+        self.hint = f"see what each one holds with `lamina revisions list {owner.kind.lower()}/{owner.name}`"
+
+
+class HookError(LaminaError):
+    """
+    Somebody else's webhook failed.
+
+    `after` is how many seconds it asked us to wait, where it did: then it is
+    busy, which is no fault, and nothing is said on the object.
+    """
+
+    def __init__(self, message: str, *, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
 
 
 class SettingsError(LaminaError):

@@ -1,0 +1,56 @@
+"""How fast: how many at once, how many failures, how long to soak, how long to wait."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from lamina.errors import SpecError
+
+_PERCENT = re.compile(r"(\d+)%", re.ASCII)
+_MOST_DIGITS = 9
+
+
+class Rounding(Enum):
+    """Which way a share of a whole is rounded."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """
+    How a rollout goes.
+
+    `at_once` is how many targets may be on the way together, None for all of
+    them; `failures` how many may fail before it stops, None for any number. A
+    target that is well for `soak` is settled; one that is not well within
+    `deadline` has failed.
+    """
+
+    at_once: int | None = 1
+    failures: int | None = 0
+    soak: timedelta = timedelta(0)
+    deadline: timedelta | None = None
+
+
+AT_ONCE = Pace(at_once=None, failures=None)
+"""Everybody, now, whatever becomes of them: the way back."""
+
+
+def amount(value: int | str, total: int, rounding: Rounding, *, field: str) -> int:
+    """
+    Return how many of `total` a number or a percentage means, in exact arithmetic.
+
+    Raises SpecError, which names the field, for what is neither.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    share = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if share is None or len(share[1]) > _MOST_DIGITS:
+        raise SpecError(f'{field}: expected a number or a percentage, got "{value}"')
+    parts = int(share[1]) * total
+    return -(-parts // 100) if rounding is Rounding.UP else parts // 100

@@ -1,0 +1,143 @@
+"""
+Who may move now.
+
+A rollout takes targets to a goal, a few at a time. A target that is on the goal
+and not yet settled is on the way; the pace says how many may be. Nothing moves
+while more have failed than the pace tolerates, and nothing in a group moves
+while an earlier group has somebody on the way.
+
+A target stands somewhere:
+
+    held      pinned where it is; it neither moves nor holds anybody up
+    waiting   on another revision than the goal
+    moving    on the goal, and not known to be well yet
+    settled   on the goal, and well for as long as the pace asks
+    failed    on the goal, and not well when the time was up, or known to have failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from lamina.core.pace import Pace
+from lamina.core.probe import WELL, Verdict
+
+_SHOWN = 5
+
+
+class Standing(StrEnum):
+    """Where a target is on its way."""
+
+    HELD = "held"
+    WAITING = "waiting"
+    MOVING = "moving"
+    SETTLED = "settled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """
+    Something that is moved.
+
+    `key` is what people call it. `verdict` and `since` say how it does on the
+    goal and from when the time it is given counts; they matter for nobody who
+    is elsewhere. `held` says why it stays where it is, if it does.
+    """
+
+    key: str
+    on_goal: bool
+    verdict: Verdict = WELL
+    since: datetime | None = None
+    group: int = 0
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """
+    Who moves now, or why nobody does.
+
+    `done` when everybody who may be is settled on the goal; `breached` when
+    more failed than the pace tolerates. `look_again` is when time alone would
+    change the answer.
+    """
+
+    because: str
+    move: tuple[str, ...] = ()
+    done: bool = False
+    breached: bool = False
+    look_again: timedelta | None = None
+    standing: Mapping[str, Standing] = field(default_factory=dict)
+
+
+def assess(target: Target, pace: Pace, now: datetime) -> tuple[Standing, datetime | None]:
+    """Return where a target stands, and when time alone would change that."""
+    if target.held:
+        return Standing.HELD, None
+    if not target.on_goal:
+        return Standing.WAITING, None
+    since = min(target.since, now) if target.since is not None else now
+    if target.verdict.is_well:
+        soaked = since + pace.soak
+        return (Standing.SETTLED, None) if now >= soaked else (Standing.MOVING, soaked)
+    if pace.deadline is None:
+        return Standing.MOVING, None
+    end = since + pace.deadline
+    return (Standing.FAILED, None) if now >= end else (Standing.MOVING, end)
+
+
+def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> Step:
+    """
+    Return the next step of a rollout towards the revision people call `goal`.
+
+    Groups go in order: nothing in a group moves while an earlier group still
+    has somebody on the way. Within a group, targets move in the order given.
+    """
+    assessed = {target.key: assess(target, pace, now) for target in targets}
+    standing = {key: where for key, (where, _) in assessed.items()}
+    moments = [moment for _, moment in assessed.values() if moment is not None]
+    wake = min(moments) - now if moments else None
+    failed = [target for target in targets if standing[target.key] is Standing.FAILED]
+    moving = [target for target in targets if standing[target.key] is Standing.MOVING]
+    waiting = [target for target in targets if standing[target.key] is Standing.WAITING]
+
+    if pace.failures is not None and len(failed) > pace.failures:
+        because = f"{len(failed)} failed, {pace.failures} tolerated: {_why(failed)}"
+        return Step(because=because, breached=True, look_again=wake, standing=standing)
+    if not waiting and not moving:
+        return Step(because=_end(goal, targets, failed, standing), done=not failed, standing=standing)
+
+    front = min(target.group for target in [*moving, *waiting])
+    room = len(waiting) if pace.at_once is None else max(0, pace.at_once - len(moving))
+    move = tuple(target.key for target in waiting if target.group == front)[:room]
+    if move:
+        because = f"moving {_listed(move)} to {goal}"
+        return Step(because=because, move=move, look_again=wake, standing=standing)
+    return Step(because=f"waiting for {_why(moving)}", look_again=wake, standing=standing)
+
+
+def _end(
+    goal: str, targets: Sequence[Target], failed: Sequence[Target], standing: Mapping[str, Standing]
+) -> str:
+    held = [target for target in targets if standing[target.key] is Standing.HELD]
+    asides = [f"{len(failed)} failed and tolerated: {_why(failed)}"] if failed else []
+    asides += [f"{target.key} held: {target.held}" for target in held[:_SHOWN]]
+    return "; ".join([f"all on {goal}", *asides])
+
+
+def _why(targets: Sequence[Target]) -> str:
+    shown = [
+        f"{target.key} ({target.verdict.because})" if target.verdict.because else target.key
+        for target in targets[:_SHOWN]
+    ]
+    return _listed(shown, more=len(targets) - len(shown))
+
+
+def _listed(keys: Sequence[str], more: int = 0) -> str:
+    shown, rest = keys[:_SHOWN], len(keys) - _SHOWN
+    hidden = max(more, rest)
+    return ", ".join(shown) + (f" and {hidden} more" if hidden > 0 else "")

@@ -1,0 +1,177 @@
+"""Who may move now."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis.strategies import booleans, builds, integers, just, lists, none, one_of, sampled_from
+
+from lamina.core.pace import AT_ONCE, Pace
+from lamina.core.probe import WELL, unknown, unwell
+from lamina.core.rollout import Standing, Step, Target, advance
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+LATE = unknown("not ready")
+
+
+def old(key: str, group: int = 0) -> Target:
+    return Target(key=key, on_goal=False, group=group)
+
+
+def new(key: str, group: int = 0) -> Target:
+    return Target(key=key, on_goal=True, group=group, since=NOW)
+
+
+def on_the_way(key: str, group: int = 0, since: datetime = NOW) -> Target:
+    return Target(key=key, on_goal=True, verdict=LATE, since=since, group=group)
+
+
+def step(*targets: Target, pace: Pace | None = None, now: datetime = NOW) -> Step:
+    return advance("revision 2", targets, pace or Pace(), now)
+
+
+def test_one_moves_at_a_time_in_the_order_given() -> None:
+    assert step(old("b"), old("a")).move == ("b",)
+    assert step(new("b"), old("a")).because == "moving a to revision 2"
+
+
+def test_nobody_moves_while_one_is_on_the_way_and_the_reason_names_it() -> None:
+    taken = step(on_the_way("b"), old("a"))
+
+    assert taken.move == ()
+    assert taken.because == "waiting for b (not ready)"
+    assert not taken.done
+
+
+def test_everybody_settled_is_the_end() -> None:
+    assert step(new("a"), new("b")) == Step(
+        because="all on revision 2",
+        done=True,
+        standing={"a": Standing.SETTLED, "b": Standing.SETTLED},
+    )
+
+
+def test_several_move_where_the_pace_has_room() -> None:
+    assert step(on_the_way("a"), old("b"), old("c"), old("d"), pace=Pace(at_once=3)).move == ("b", "c")
+    assert step(old("a"), old("b"), pace=AT_ONCE).move == ("a", "b")
+
+
+def test_a_pinned_target_does_not_hold_up_the_end() -> None:
+    held = Target(key="a", on_goal=False, held="pinned by hand")
+
+    taken = step(held, new("b"))
+
+    assert taken.done
+    assert taken.because == "all on revision 2; a held: pinned by hand"
+
+
+def test_a_group_waits_for_the_one_before_it() -> None:
+    pace = Pace(at_once=5)
+
+    assert step(old("a", 0), old("b", 1), pace=pace).move == ("a",)
+    assert step(on_the_way("a", 0), old("b", 1), pace=pace).move == ()
+    assert step(new("a", 0), old("b", 1), pace=pace).move == ("b",)
+
+
+def test_a_target_settles_once_it_has_been_well_for_as_long_as_asked() -> None:
+    pace = Pace(soak=MINUTE)
+
+    early = step(new("a"), old("b"), pace=pace, now=NOW + MINUTE / 2)
+
+    assert early.move == ()
+    assert early.look_again == MINUTE / 2
+    assert step(new("a"), old("b"), pace=pace, now=NOW + MINUTE).move == ("b",)
+
+
+def test_a_target_that_is_not_well_in_time_has_failed_and_nobody_else_moves() -> None:
+    pace = Pace(at_once=2, deadline=MINUTE)
+
+    early = step(on_the_way("a"), old("b"), pace=pace)
+    late = step(on_the_way("a"), old("b"), pace=pace, now=NOW + MINUTE)
+
+    assert early.move == ("b",)
+    assert early.look_again == MINUTE
+    assert late.breached
+    assert late.move == ()
+    assert late.because == "1 failed, 0 tolerated: a (not ready)"
+
+
+def test_a_tolerated_failure_lets_the_others_go_on_but_is_no_clean_end() -> None:
+    pace = Pace(failures=1, deadline=MINUTE)
+    late = NOW + MINUTE
+
+    assert step(on_the_way("a"), old("b"), pace=pace, now=late).move == ("b",)
+    ended = step(on_the_way("a"), new("b"), pace=pace, now=late)
+    assert not ended.done
+    assert not ended.breached
+    assert ended.because == "all on revision 2; 1 failed and tolerated: a (not ready)"
+
+
+def test_a_late_success_is_a_success() -> None:
+    assert step(new("a"), pace=Pace(deadline=MINUTE), now=NOW + 5 * MINUTE).done
+
+
+def test_a_clock_that_runs_ahead_does_not_extend_a_deadline() -> None:
+    ahead = on_the_way("a", since=NOW + 10 * MINUTE)
+
+    assert step(ahead, pace=Pace(deadline=MINUTE)).look_again == MINUTE
+
+
+def test_a_long_list_is_cut_short() -> None:
+    assert (
+        step(*map(old, "abcdefgh"), pace=AT_ONCE).because == "moving a, b, c, d, e and 3 more to revision 2"
+    )
+
+
+targets = lists(
+    builds(
+        Target,
+        key=sampled_from("abcdefgh"),
+        on_goal=booleans(),
+        verdict=sampled_from([WELL, LATE, unwell("broken")]),
+        since=one_of(none(), just(NOW - MINUTE), just(NOW)),
+        group=integers(0, 2),
+        held=sampled_from(["", "", "", "pinned"]),
+    ),
+    unique_by=lambda target: target.key,
+)
+paces = builds(
+    Pace,
+    at_once=one_of(none(), integers(1, 4)),
+    failures=one_of(none(), integers(0, 3)),
+    soak=sampled_from([timedelta(0), MINUTE / 2, 2 * MINUTE]),
+    deadline=one_of(none(), sampled_from([MINUTE / 2, 2 * MINUTE])),
+)
+
+
+@given(targets, paces)
+def test_no_step_puts_more_targets_on_the_way_than_the_pace_allows(those: list[Target], pace: Pace) -> None:
+    taken = step(*those, pace=pace)
+
+    moving = [key for key, where in taken.standing.items() if where is Standing.MOVING]
+    if pace.at_once is not None and taken.move:
+        assert len(moving) + len(taken.move) <= pace.at_once
+    assert all(taken.standing[key] is Standing.WAITING for key in taken.move)
+    groups = {target.key: target.group for target in those}
+    assert len({groups[key] for key in taken.move}) <= 1
+    assert taken.breached <= (not taken.move)
+
+
+@given(targets, paces)
+def test_a_rollout_whose_targets_become_well_comes_to_an_end(those: list[Target], pace: Pace) -> None:
+    now, here = NOW, {target.key: target for target in those}
+    for _ in range(100):
+        taken = advance("revision 2", tuple(here.values()), pace, now)
+        if taken.done:
+            return
+        for key in taken.move:
+            here[key] = Target(key=key, on_goal=True, since=now, group=here[key].group)
+        if not taken.move:
+            here = {
+                key: Target(
+                    key=key, on_goal=one.on_goal, since=one.since or NOW, group=one.group, held=one.held
+                )
+                for key, one in here.items()
+            }
+        now += MINUTE
+    raise AssertionError(taken.because)
