@@ -17,10 +17,12 @@ Everything lamina raises on purpose.
     │   ├── Invalid               422  carries the fields that were wrong
     │   ├── TooManyRequests       429
     │   ├── InternalError         500
+    │   ├── Unexplained           500  bad input that a real server has no word for
     │   ├── Unavailable           503
     │   └── TimedOut              504
     ├── Unreachable               nobody answered, or not in words we know; try later
     ├── UnknownKind               the server does not serve that kind
+    ├── NotSeenYet                a first look at something takes longer than one waits; try shortly
     ├── PlanFailed                some actions of a plan were refused; carries which, and why
     ├── SpecError                 a manifest asks for something meaningless; nothing helps but an edit
     ├── RevisionNotFound          history does not go there
@@ -65,6 +67,8 @@ class ApiError(LaminaError):
     reason: ClassVar[str] = "InternalError"
     shows_details = False
     """Whether `details` is said even when there is nothing in it, as for paths that no kind answers."""
+    is_page = False
+    """Whether this is said as plain text, as for paths of groups that nobody serves."""
 
     def __init__(
         self,
@@ -95,8 +99,9 @@ class ApiError(LaminaError):
             "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            shown["reason"] = self.reason
         if details or self.shows_details:
             shown["details"] = details
         shown["code"] = self.code
@@ -173,6 +178,13 @@ class InternalError(ApiError):
     reason = "InternalError"
 
 
+class Unexplained(ApiError):
+    """Refused in passing: the real server answers 500 and gives no reason, though the fault is the sender's."""
+
+    code = 500
+    reason = ""
+
+
 class Unavailable(ApiError):
     code = 503
     reason = "ServiceUnavailable"
@@ -195,6 +207,10 @@ class UnknownKind(LaminaError):
         self.api_version = api_version
         self.kind = kind
         self.hint = "see what is served with `lamina kubectl api-resources`"
+
+
+class NotSeenYet(LaminaError):
+    """What a planner asked to see has not been seen in full yet. Nobody's fault; try again shortly."""
 
 
 class PlanFailed(LaminaError):

@@ -10,9 +10,10 @@ import structlog
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import Clock, WallClock
-from lamina.core.controller import AnyController
+from lamina.core.controller import AnyController, Source
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
+from lamina.runtime.asker import Caller
 from lamina.runtime.manager import Manager
 from lamina.settings import Settings
 
@@ -27,10 +28,14 @@ async def embedded() -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def running(
-    client: Client, controllers: Sequence[AnyController], clock: Clock | None = None
+    client: Client,
+    controllers: Sequence[AnyController] = (),
+    clock: Clock | None = None,
+    sources: Sequence[Source] = (),
+    caller: Caller | None = None,
 ) -> AsyncIterator[Manager]:
     """Run controllers against whoever the client reaches, from ready until the end of the block."""
-    manager = Manager(client, controllers, clock or WallClock(), structlog.get_logger())
+    manager = Manager(client, controllers, clock or WallClock(), structlog.get_logger(), sources, caller)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(manager.run())
         await manager.ready()

@@ -54,6 +54,11 @@ class Notes:
     async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
         return await self._note(ref.name, "patch", ref.name, patch, subresource, manager)
 
+    async def apply(
+        self, obj: Obj, *, manager: str | None = None, force: bool = False, subresource: str = ""
+    ) -> Made:
+        return await self._note(meta.name(obj), "apply", meta.name(obj), subresource, manager)
+
     async def post(self, ref: Ref, body: Obj, *, subresource: str, manager: str | None = None) -> Made:
         return await self._note(ref.name, "post", ref.name, body, subresource, manager)
 

@@ -31,7 +31,8 @@ class Watch:
     Which kinds a controller follows, and whom a change to one of their objects concerns.
 
     Every kind the server serves and `selects` wants is watched, from when it
-    appears until it disappears. `named` narrows the watch to objects of one
+    appears until it disappears, in `api_version` or, without one, in the
+    version the server prefers. `named` narrows the watch to objects of one
     name. With `metadata_only` nothing but metadata is fetched.
     """
 
@@ -40,6 +41,7 @@ class Watch:
     keep: Keep = whole
     metadata_only: bool = False
     named: str = ""
+    api_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +65,30 @@ class Controller(Generic[View]):
     complain: Callable[[World, Ref, LaminaError, datetime], Plan] = lambda world, ref, error, now: NOTHING
     manager: str = "lamina"
     at_once: int = 4
+    edition: str = ""
+    """Two controllers of one name and edition are the same one; another edition takes the place of the old."""
 
 
 AnyController: TypeAlias = Controller[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """
+    Controllers that come and go as objects do.
+
+    `controllers` returns which there should be, given what `watches` see; whom a
+    change there concerns is of no interest. It is asked again at each change.
+    """
+
+    name: str
+    watches: tuple[Watch, ...]
+    controllers: Callable[[World], tuple[AnyController, ...]]
+
+
+def nobody(world: World, change: Change) -> Iterable[Ref]:
+    """A change concerns nobody in particular."""
+    return ()
 
 
 def only(group: str, kind: str) -> Selects:

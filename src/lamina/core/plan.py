@@ -66,6 +66,26 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Apply:
+    """
+    State the fields we care about, and let the server keep the rest.
+
+    With `force`, a field that another manager states is taken over. The object
+    may name the uid it is meant for, and need not be there yet otherwise.
+    """
+
+    obj: Obj
+    force: bool = False
+    manager: str = ""
+    """Under which name, where it is not the controller's own."""
+    subresource: str = ""
+
+    @property
+    def ref(self) -> Ref:
+        return meta.ref(self.obj)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
     """Hand something to a subresource that takes no less: a binding, an eviction. The server says what it did."""
 
@@ -110,7 +130,7 @@ class Emit:
         return meta.ref(self.event)
 
 
-Action: TypeAlias = Create | Patch | Replace | Post | Delete | DeleteAll | Emit
+Action: TypeAlias = Create | Patch | Replace | Apply | Post | Delete | DeleteAll | Emit
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from lamina.objects import meta
 from lamina.objects.kinds import Kind
+from lamina.objects.selectors import EVERYTHING, LabelSelector
 from lamina.objects.types import Obj, Ref
 
 
@@ -31,7 +33,79 @@ class ReadAll:
     namespace: str
 
 
-Question: TypeAlias = Read | ReadAll
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follow:
+    """
+    What is there that matches, now and from now on? Listed.
+
+    Whoever asks is asked again when something that matches comes, changes or
+    goes, for as long as each pass asks the same. Of `namespaces` and `names`,
+    None means any.
+    """
+
+    kind: Kind
+    namespaces: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None
+    labels: LabelSelector = EVERYTHING
+
+    def matches(self, obj: Obj) -> bool:
+        if self.names is not None and meta.name(obj) not in self.names:
+            return False
+        if self.namespaces is not None and meta.namespace(obj) not in self.namespaces:
+            return False
+        return self.labels.matches(meta.labels(obj))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """How to tell a webhook from an impostor, and ourselves to it; PEM, and nothing where nothing is needed."""
+
+    authority: str = ""
+    certificate: str = ""
+    key: str = field(default="", repr=False)
+    authorization: str = field(default="", repr=False)
+    """The whole value of the header."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """
+    What does this webhook say to that? Said.
+
+    `memo` names what was asked where the words may differ and the meaning does
+    not: the same memo is put once in `memo_seconds`, and the answer kept. `etag`
+    names what an answer is about where it may be kept on the webhook's own
+    terms, for `etag_seconds` or for good. `purpose` is what people call the call.
+    """
+
+    url: str
+    body: bytes = field(repr=False)
+    seconds: float
+    purpose: str
+    credentials: Credentials = Credentials()
+    memo: str = ""
+    memo_seconds: float = 0.0
+    etag: str = ""
+    etag_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearse:
+    """What would become of an object if this were applied, by a server that only pretends? Found, or Refused."""
+
+    obj: Obj = field(hash=False)
+    manager: str
+    key: str
+    """What tells this rehearsal from another: two with the same key are the same."""
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rehearse) and other.key == self.key
+
+
+Question: TypeAlias = Read | ReadAll | Follow | Call | Rehearse
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +128,22 @@ class Unserved:
     """The server does not serve that kind, which says nothing about its objects."""
 
 
-Answer: TypeAlias = Found | Listed | Absent | Unserved
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The server would not do it, and says why."""
+
+    code: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a webhook said: the body of an answer that counts."""
+
+    body: bytes = field(repr=False)
+
+
+Answer: TypeAlias = Found | Listed | Absent | Unserved | Refused | Said
 
 
 @dataclass(frozen=True, slots=True)

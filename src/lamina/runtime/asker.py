@@ -1,4 +1,4 @@
-"""Real look-ups, on a planner's behalf."""
+"""Webhooks and real look-ups, on a planner's behalf."""
 
 from __future__ import annotations
 
@@ -6,9 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, assert_never
 
 from lamina.client.client import Listing, What
-from lamina.core.questions import Absent, Answer, Found, Listed, Question, Read, ReadAll, Unserved
-from lamina.errors import LaminaError, MethodNotAllowed, NotFound, UnknownKind
-from lamina.objects.types import Made, Ref
+from lamina.core.questions import (
+    Absent,
+    Answer,
+    Call,
+    Follow,
+    Found,
+    Listed,
+    Question,
+    Read,
+    ReadAll,
+    Refused,
+    Rehearse,
+    Said,
+    Unserved,
+)
+from lamina.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    LaminaError,
+    MethodNotAllowed,
+    NotFound,
+    UnknownKind,
+)
+from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.together import side_by_side
 
 
@@ -19,12 +41,22 @@ class Reader(Protocol):
 
     async def list(self, what: What, namespace: str = "", *, metadata_only: bool = False) -> Listing: ...
 
+    async def apply(
+        self, obj: Obj, *, manager: str | None = None, force: bool = False, dry_run: bool = False
+    ) -> Made: ...
+
+
+class Caller(Protocol):
+    """Who calls webhooks."""
+
+    async def call(self, call: Call) -> Said: ...
+
 
 class Asker:
-    """Puts questions to the server itself, not to anybody's memory of it."""
+    """Puts questions to the server itself, not to anybody's memory of it, and to webhooks."""
 
-    def __init__(self, reader: Reader, *, at_once: int = 16) -> None:
-        self._reader, self._at_once = reader, at_once
+    def __init__(self, reader: Reader, caller: Caller | None = None, *, at_once: int = 16) -> None:
+        self._reader, self._caller, self._at_once = reader, caller, at_once
 
     async def ask(self, questions: Sequence[Question]) -> Mapping[Question, Answer]:
         """Return an answer to each question, or raise the first error that leaves one open."""
@@ -47,7 +79,20 @@ class Asker:
                         return Absent() if error.details.get("name") else Unserved()
                 case ReadAll(kind, namespace):
                     return Listed((await self._reader.list(kind, namespace, metadata_only=True)).items)
+                case Call():
+                    assert self._caller is not None, "whoever runs this controller lets it call nobody"
+                    return await self._caller.call(question)
+                case Rehearse(obj=obj, manager=manager):
+                    return await self._rehearse(obj, manager)
+                case Follow():
+                    raise AssertionError("what is followed is seen by the worker")
                 case _:
                     assert_never(question)
         except (UnknownKind, NotFound, MethodNotAllowed):
             return Unserved()
+
+    async def _rehearse(self, obj: Obj, manager: str) -> Answer:
+        try:
+            return Found(await self._reader.apply(obj, manager=manager, force=True, dry_run=True))
+        except (BadRequest, Forbidden, Invalid) as refused:
+            return Refused(refused.code, str(refused))

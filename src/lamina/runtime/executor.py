@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from lamina.client.client import What
-from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
+from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
 from lamina.errors import ApiError, LaminaError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
@@ -23,6 +23,10 @@ class Writer(Protocol):
 
     async def patch(
         self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None
+    ) -> Made: ...
+
+    async def apply(
+        self, obj: Obj, *, manager: str | None = None, force: bool = False, subresource: str = ""
     ) -> Made: ...
 
     async def post(self, ref: Ref, body: Obj, *, subresource: str, manager: str | None = None) -> Made: ...
@@ -105,6 +109,11 @@ class Executor:
                 return _result(ref, answer)
             case Replace(obj=obj, subresource=subresource):
                 answer = await self._writer.update(obj, subresource=subresource, manager=manager)
+                return _result(action.ref, answer)
+            case Apply(obj=obj, force=force, manager=name, subresource=subresource):
+                answer = await self._writer.apply(
+                    obj, manager=name or manager, force=force, subresource=subresource
+                )
                 return _result(action.ref, answer)
             case Post(ref=ref, body=body, subresource=subresource):
                 # What was posted is not the object; what becomes of the object is seen when it comes.

@@ -31,7 +31,7 @@ class Informers:
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
         self._left: dict[object, Shelf] = {}
 
-    def arrange(self, wanted: Mapping[Subscription, Sequence[Hear]]) -> Mapping[Subscription, Informer]:
+    def arrange(self, wanted: Mapping[Subscription, Sequence[Hear]]) -> dict[Subscription, Informer]:
         """
         Follow exactly what is wanted, and tell exactly those who want it; return who follows what.
 
@@ -52,6 +52,10 @@ class Informers:
                 informer.inherit(left)
             self._running[what] = informer, self._group.create_task(informer.run())
         return {what: informer for what, (informer, _) in self._running.items()}
+
+    def following(self, what: Subscription) -> Informer:
+        """Return who follows that; somebody has to have wanted it."""
+        return self._running[what][0]
 
     async def settled(self) -> None:
         """Wait until everything that is followed has been seen once."""

@@ -1,31 +1,50 @@
 """
 Which controllers run, and what they see.
 
-What should be followed is a function of the controllers and of the kinds there
-are; whenever kinds come or go it is worked out anew and compared with what is
-followed already.
+Both are functions of the world: what should be followed, of the controllers and
+the kinds there are; which controllers there should be, of what their sources
+see. Whenever either may have changed it is worked out anew and compared with
+what is.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from lamina.client.client import Client
 from lamina.clock import Clock
-from lamina.core.controller import AnyController, only
+from lamina.core.controller import AnyController, Source, Watch, only
 from lamina.core.definitions import DEFINITION, names_only
+from lamina.core.questions import Follow
+from lamina.core.world import Change
 from lamina.logs import Logger
 from lamina.logs import log as default_log
-from lamina.objects.kinds import Kinds
-from lamina.objects.types import GroupKind
-from lamina.runtime.asker import Asker
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Obj
+from lamina.runtime.asker import Asker, Caller
 from lamina.runtime.catalogue import Catalogue
 from lamina.runtime.executor import Executor
 from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.informers import Hear, Informers
 from lamina.runtime.sight import Sight
 from lamina.runtime.worker import Worker
+
+
+@dataclass(slots=True)
+class _Post:
+    """One controller at work."""
+
+    worker: Worker[object]
+    listeners: tuple[Hear, ...]
+    follows: dict[Subscription, None] = field(default_factory=dict)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def controller(self) -> AnyController:
+        return self.worker.controller
 
 
 class Manager:
@@ -37,12 +56,20 @@ class Manager:
         controllers: Sequence[AnyController],
         clock: Clock,
         log: Logger | None = None,
+        sources: Sequence[Source] = (),
+        caller: Caller | None = None,
     ) -> None:
-        self._client, self._controllers, self._clock = client, controllers, clock
+        self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
+        self._caller = caller
         self._log: Logger = log if log is not None else default_log
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
-        self._workers: list[tuple[Worker[object], tuple[Hear, ...]]] = []
+        self._posts: dict[str, _Post] = {}
+        self._stirred = asyncio.Event()
+        self._catalogue = Catalogue(client, self._log)
+        self._group: asyncio.TaskGroup
+        self._informers: Informers
+        self._sights: list[Sight] = []
 
     async def ready(self) -> None:
         """Wait until every controller has seen what there is; raises what kept them from it."""
@@ -53,7 +80,16 @@ class Manager:
     @property
     def is_idle(self) -> bool:
         """Say whether every controller has nothing to do but wait."""
-        return self._ready.is_set() and all(worker.queue.is_idle for worker, _ in self._workers)
+        return (
+            self._ready.is_set()
+            and not self._stirred.is_set()
+            and all(post.worker.queue.is_idle for post in self._posts.values())
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return which controllers run."""
+        return tuple(self._posts)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -65,48 +101,146 @@ class Manager:
             raise
 
     async def _run(self) -> None:
-        catalogue = Catalogue(self._client, self._log)
-        await catalogue.refresh()
+        await self._catalogue.refresh()
         async with asyncio.TaskGroup() as group:
-            informers = Informers(self._client, group, self._log)
-            for controller in self._controllers:
-                worker = Worker(
-                    controller,
-                    sight=Sight(self._client, informers.gone),
-                    asker=Asker(self._client),
-                    executor=Executor(self._client, manager=controller.manager),
-                    clock=self._clock,
-                    log=self._log,
-                )
-                self._workers.append((worker, tuple(map(worker.listener, controller.watches))))
-            self._arrange(informers, catalogue)
-            group.create_task(catalogue.follow(lambda: self._arrange(informers, catalogue)))
-            for worker, _ in self._workers:
-                for _ in range(worker.controller.at_once):
-                    group.create_task(worker.run())
-            await informers.settled()
+            self._group = group
+            self._informers = Informers(self._client, group, self._log)
+            self._sights = [Sight(self._client, self._informers.gone) for _ in self._sources]
+            self._arrange()
+            group.create_task(self._catalogue.follow(self._arrange))
+            await self._informers.settled()
+            # The sources have seen what there is; now there may be controllers that look for more.
+            self._arrange()
+            await self._informers.settled()
             self._ready.set()
+            while self._sources:
+                await self._stirred.wait()
+                # What happens together is looked at together.
+                await asyncio.sleep(0)
+                self._stirred.clear()
+                self._arrange()
 
-    def _arrange(self, informers: Informers, catalogue: Catalogue) -> None:
-        """Have every kind that somebody watches followed, and nothing else."""
-        kinds = catalogue.kinds
+    def _arrange(self) -> None:
+        """Have exactly the controllers run that there should be, and everything followed that they watch."""
+        self._employ()
+        kinds = self._catalogue.kinds
         wanted: dict[Subscription, list[Hear]] = {}
         for subscription in _definitions(kinds):
-            wanted.setdefault(subscription, []).append(catalogue.hear)
-        seen: list[dict[GroupKind, Subscription]] = []
-        for worker, listeners in self._workers:
-            sees: dict[GroupKind, Subscription] = {}
-            for watch, hear in zip(worker.controller.watches, listeners, strict=True):
-                for kind in kinds:
-                    if kind.can("list", "watch") and watch.selects(kind):
-                        what = Subscription(kind, watch.keep, watch.metadata_only, watch.named)
-                        wanted.setdefault(what, []).append(hear)
-                        sees.setdefault(kind.group_kind, what)
-            seen.append(sees)
-        following = informers.arrange(wanted)
-        for (worker, _), sees in zip(self._workers, seen, strict=True):
-            through: dict[GroupKind, Informer] = {kind: following[what] for kind, what in sees.items()}
-            worker.sight.arrange(kinds, through)
+            wanted.setdefault(subscription, []).append(self._catalogue.hear)
+        looks: list[tuple[Sight, dict[GroupKind, Subscription]]] = []
+        for source, sight in zip(self._sources, self._sights, strict=True):
+            sees = _subscribe(kinds, source.watches, [self._stir] * len(source.watches), wanted)
+            looks.append((sight, sees))
+        for post in self._posts.values():
+            sees = _subscribe(kinds, post.controller.watches, post.listeners, wanted)
+            looks.append((post.worker.sight, sees))
+            for what in post.follows:
+                wanted.setdefault(what, []).append(post.worker.overhear)
+        following = self._informers.arrange(wanted)
+        for sight, sees in looks:
+            sight.arrange(kinds, {kind: following[what] for kind, what in sees.items()})
+        self._introduce(following)
+
+    def _employ(self) -> None:
+        """Compare the controllers there should be with those there are."""
+        should: dict[str, AnyController] = {one.name: one for one in self._fixed}
+        for source, sight in zip(self._sources, self._sights, strict=True):
+            if sight.is_settled:
+                should |= {one.name: one for one in source.controllers(sight.world)}
+            else:
+                # Not seen in full yet: whoever runs on its account goes on.
+                should |= {name: post.controller for name, post in self._posts.items() if name not in should}
+        leaving: dict[str, list[asyncio.Task[None]]] = {}
+        for name, post in list(self._posts.items()):
+            if name not in should or should[name].edition != post.controller.edition:
+                post.worker.queue.close()
+                leaving[name] = post.tasks
+                del self._posts[name]
+                self._log.debug("controller stopped", controller=name)
+        for name, controller in should.items():
+            if name not in self._posts:
+                self._posts[name] = self._post(controller, after=leaving.get(name, ()))
+
+    def _post(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> _Post:
+        worker: Worker[object] = Worker(
+            controller,
+            sight=Sight(self._client, self._informers.gone),
+            asker=Asker(self._client, self._caller),
+            executor=Executor(self._client, manager=controller.manager),
+            clock=self._clock,
+            log=self._log,
+            follow=partial(self._follow, controller.name),
+        )
+        post = _Post(worker, tuple(map(worker.listener, controller.watches)))
+        post.tasks = [
+            self._group.create_task(_work(worker, after)) for _ in range(max(1, controller.at_once))
+        ]
+        return post
+
+    def _introduce(self, following: dict[Subscription, Informer]) -> None:
+        """Tell controllers that have just come of everything their informers know already."""
+        kinds = self._catalogue.kinds
+        for post in self._posts.values():
+            if post.worker.introduced:
+                continue
+            post.worker.introduced = True
+            for watch, hear in zip(post.controller.watches, post.listeners, strict=True):
+                for kind in _watched(kinds, watch):
+                    informer = following[_subscription(kind, watch)]
+                    for obj in informer.shelf.every():
+                        hear(Change(kind, None, obj))
+
+    def _follow(self, name: str, follow: Follow) -> Informer:
+        """Have what a key asked for followed, on behalf of the controller of that name."""
+        named = follow.names[0] if follow.names is not None and len(follow.names) == 1 else ""
+        what = Subscription(follow.kind, everything, False, named)
+        post = self._posts.get(name)
+        if post is not None and what not in post.follows:
+            post.follows[what] = None
+            self._arrange()
+        return self._informers.following(what)
+
+    def _stir(self, change: Change) -> None:
+        self._stirred.set()
+
+
+def everything(obj: Obj) -> Obj:
+    """Keep all of an object: whoever asked for it may look at anything."""
+    return obj
+
+
+async def _work(worker: Worker[object], after: Iterable[asyncio.Task[None]]) -> None:
+    """Work once those whose place this worker takes have finished what they had begun."""
+    pending = [task for task in after if not task.done()]
+    if pending:
+        await asyncio.wait(pending)
+    await worker.run()
+
+
+def _watched(kinds: Kinds, watch: Watch) -> Iterable[Kind]:
+    among = kinds.versions() if watch.api_version else kinds
+    for kind in among:
+        if watch.api_version and kind.api_version != watch.api_version:
+            continue
+        if kind.can("list", "watch") and watch.selects(kind):
+            yield kind
+
+
+def _subscription(kind: Kind, watch: Watch) -> Subscription:
+    return Subscription(kind, watch.keep, watch.metadata_only, watch.named)
+
+
+def _subscribe(
+    kinds: Kinds, watches: Sequence[Watch], listeners: Sequence[Hear], wanted: dict[Subscription, list[Hear]]
+) -> dict[GroupKind, Subscription]:
+    """Add what these watches want followed, and return through what each kind is seen."""
+    sees: dict[GroupKind, Subscription] = {}
+    for watch, hear in zip(watches, listeners, strict=True):
+        for kind in _watched(kinds, watch):
+            what = _subscription(kind, watch)
+            wanted.setdefault(what, []).append(hear)
+            sees.setdefault(kind.group_kind, what)
+    return sees
 
 
 def _definitions(kinds: Kinds) -> Sequence[Subscription]:

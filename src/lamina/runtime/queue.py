@@ -22,6 +22,10 @@ _SOONEST = timedelta(milliseconds=5)
 _LATEST = timedelta(minutes=5)
 
 
+class Closed(Exception):
+    """Nothing is to be taken from this queue any more."""
+
+
 class Queue(Generic[Key]):
     """
     Keys that wait to be worked on, in the order they came.
@@ -41,6 +45,7 @@ class Queue(Generic[Key]):
         self._later: list[tuple[datetime, int, Key]] = []
         self._numbers = count()
         self._alarm: tuple[datetime, Cancel] | None = None
+        self._closed = False
 
     @property
     def is_idle(self) -> bool:
@@ -60,6 +65,8 @@ class Queue(Generic[Key]):
         if delay <= timedelta(0):
             self.add(key)
             return
+        if self._closed:
+            return
         when = self._clock.now() + delay
         known = self._due.get(key)
         if known is not None and known <= when:
@@ -68,11 +75,11 @@ class Queue(Generic[Key]):
         heapq.heappush(self._later, (when, next(self._numbers), key))
         self._set_alarm()
 
-    def retry(self, key: Key) -> timedelta:
+    def retry(self, key: Key, *, at_least: timedelta = timedelta(0)) -> timedelta:
         """Have a key worked on again, later each time, and return when."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay: timedelta = min(self._soonest * (1 << min(failures, 32)), self._latest)
+        delay: timedelta = max(at_least, min(self._soonest * (1 << min(failures, 32)), self._latest))
         self.add_later(key, delay)
         return delay
 
@@ -81,8 +88,10 @@ class Queue(Generic[Key]):
         self._failures.pop(key, None)
 
     async def take(self) -> Key:
-        """Return the next key; it is the caller's alone until `done`."""
-        while not self._order:
+        """Return the next key; it is the caller's alone until `done`. Raises Closed once there are to be none."""
+        while not self._order or self._closed:
+            if self._closed:
+                raise Closed
             taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
             try:
@@ -104,6 +113,16 @@ class Queue(Generic[Key]):
         self._busy.discard(key)
         if key in self._wanted:
             self._line_up(key)
+
+    def close(self) -> None:
+        """Give out no more keys; those given out are still to be done."""
+        self._closed = True
+        if self._alarm is not None:
+            self._alarm[1]()
+            self._alarm = None
+        self._later.clear()
+        while self._takers:
+            self._wake()
 
     def _line_up(self, key: Key) -> None:
         self._order.append(key)

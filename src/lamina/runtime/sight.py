@@ -45,6 +45,11 @@ class Sight:
         self._unsettled = [one for one in informers.values() if not one.settled.is_set()]
         self.world.arrange(kinds, {kind: informer.shelf for kind, informer in informers.items()})
 
+    @property
+    def is_settled(self) -> bool:
+        """Say whether every kind that is watched has been seen once."""
+        return bool(self._informers) and all(one.settled.is_set() for one in self._informers.values())
+
     async def settled(self) -> None:
         """Wait until every kind that is watched has been seen once."""
         while self._unsettled:

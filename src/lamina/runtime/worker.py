@@ -6,6 +6,10 @@ becomes of a failure is decided in one place:
 
     Conflict, AlreadyExists,     a new plan, soon, after a real look at
     NotFound on one action       whatever was in the way
+    a webhook that is busy,      another try, when it asked for one, or
+    a look that is not over      shortly; nobody is at fault
+    a spec without a meaning     said on the object, and no further try
+                                 until something in its view changes
     nobody answers, 403, 422,    said on the object, and another try,
     429, 5xx                     later each time
     anything else                our bug: logged with its traceback, and
@@ -15,22 +19,33 @@ becomes of a failure is decided in one place:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from lamina.clock import Clock
 from lamina.core.controller import Controller, Watch
 from lamina.core.plan import Plan
-from lamina.core.questions import Answers
+from lamina.core.questions import Answer, Answers, Follow, Listed, Question
 from lamina.core.world import Change
-from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound, PlanFailed
+from lamina.errors import (
+    AlreadyExists,
+    Conflict,
+    HookError,
+    LaminaError,
+    NotFound,
+    NotSeenYet,
+    PlanFailed,
+    SpecError,
+)
 from lamina.logs import Logger
 from lamina.objects.types import Ref
 from lamina.runtime.asker import Asker
 from lamina.runtime.executor import Executor, Refused, Written
+from lamina.runtime.informer import Informer
 from lamina.runtime.informers import Hear
-from lamina.runtime.queue import Queue
+from lamina.runtime.interests import Interests
+from lamina.runtime.queue import Closed, Queue
 from lamina.runtime.sight import Sight
 
 View = TypeVar("View")
@@ -38,6 +53,13 @@ View = TypeVar("View")
 _OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
 _REMEMBERED = 1024
+_FIRST_LOOK = 5.0
+
+
+class Follower(Protocol):
+    """Who has a kind followed on a worker's behalf."""
+
+    def __call__(self, follow: Follow) -> Informer: ...
 
 
 class Worker(Generic[View]):
@@ -52,10 +74,14 @@ class Worker(Generic[View]):
         executor: Executor,
         clock: Clock,
         log: Logger,
+        follow: Follower | None = None,
     ) -> None:
         self.controller, self.sight = controller, sight
         self.queue: Queue[Ref] = Queue(clock)
-        self._asker, self._executor, self._clock = asker, executor, clock
+        self.interests = Interests()
+        self.introduced = False
+        """Whether it has been told of what was there before it came."""
+        self._asker, self._executor, self._clock, self._follow = asker, executor, clock, follow
         self._log = log.bind(controller=controller.name)
         self._written: dict[Ref, Sequence[Written]] = {}
         self._doubted: dict[Ref, Sequence[Ref]] = {}
@@ -69,10 +95,18 @@ class Worker(Generic[View]):
 
         return hear
 
+    def overhear(self, change: Change) -> None:
+        """Take note of a change to something that a key asked to follow."""
+        for ref in self.interests.concerned(change):
+            self.queue.add(ref)
+
     async def run(self) -> None:
-        """Work for ever; several of these may run side by side."""
+        """Work until the queue is closed; several of these may run side by side."""
         while True:
-            ref = await self.queue.take()
+            try:
+                ref = await self.queue.take()
+            except Closed:
+                return
             try:
                 await self._attempt(ref)
             finally:
@@ -86,18 +120,46 @@ class Worker(Generic[View]):
         await self._catch_up(ref)
         view = self.controller.gather(self.sight.world, ref)
         if view is None:
+            self.interests.set(ref, ())
             return None
-        answers = Answers()
-        for _ in range(_ROUNDS):
-            asked = self.controller.questions(view, answers)
-            if not asked:
-                break
-            answers = answers | await self._asker.ask(asked)
-        else:
-            raise AssertionError(f"{self.controller.name} never stops asking about {ref}")
+        answers = await self._answers(ref, view)
         plan = self.controller.plan(view, answers, self._clock.now())
         await self._carry_out(ref, plan)
         return plan.look_again
+
+    async def _answers(self, ref: Ref, view: View) -> Answers:
+        """Put the controller's questions, round by round, until it has no more."""
+        answers, followed = Answers(), set[Follow]()
+        try:
+            for _ in range(_ROUNDS):
+                asked = self.controller.questions(view, answers)
+                if not asked:
+                    return answers
+                answers = answers | await self._ask(asked, followed)
+        finally:
+            # Interested from the first pass on, failed or not: what it waits for may be what comes.
+            self.interests.set(ref, followed)
+        raise AssertionError(f"{self.controller.name} never stops asking about {ref}")
+
+    async def _ask(self, asked: Sequence[Question], followed: set[Follow]) -> Mapping[Question, Answer]:
+        follows = [question for question in asked if isinstance(question, Follow)]
+        followed.update(follows)
+        answers: dict[Question, Answer] = {follow: await self._seen(follow) for follow in follows}
+        others = [question for question in asked if not isinstance(question, Follow)]
+        return {**answers, **(await self._asker.ask(others) if others else {})}
+
+    async def _seen(self, follow: Follow) -> Answer:
+        assert self._follow is not None, "whoever runs this worker lets nobody follow anything"
+        informer = self._follow(follow)
+        try:
+            async with asyncio.timeout(_FIRST_LOOK):
+                await informer.settled.wait()
+        except TimeoutError:
+            raise NotSeenYet(f"{follow.kind.plural} have not been seen in full yet") from None
+        namespaces = follow.namespaces if follow.kind.namespaced else None
+        places: Sequence[str | None] = namespaces if namespaces is not None else (None,)
+        there = (obj for place in places for obj in informer.shelf.every(place))
+        return Listed(tuple(obj for obj in there if follow.matches(obj)))
 
     async def _catch_up(self, ref: Ref) -> None:
         await self.sight.settled()
@@ -126,6 +188,14 @@ class Worker(Generic[View]):
             else:
                 self._log.debug("plan outdated", object=str(ref), because=str(failed))
             self.queue.retry(ref)
+        except NotSeenYet as early:
+            self._log.debug("not seen yet", object=str(ref), because=str(early))
+            self.queue.retry(ref)
+        except SpecError as senseless:
+            await self._complain(ref, senseless)
+            self.queue.forgive(ref)
+        except HookError as failed:
+            await self._bear_with(ref, failed)
         except LaminaError as error:
             await self._complain(ref, error)
             self.queue.retry(ref)
@@ -136,6 +206,15 @@ class Worker(Generic[View]):
             self.queue.forgive(ref)
             if again is not None:
                 self.queue.add_later(ref, again)
+
+    async def _bear_with(self, ref: Ref, failed: HookError) -> None:
+        if failed.after is None:
+            await self._complain(ref, failed)
+            self.queue.retry(ref)
+            return
+        self._log.debug("asked to wait", object=str(ref), because=str(failed))
+        # The wait that was asked for, or the one that many failures have earned, whichever is longer.
+        self.queue.retry(ref, at_least=timedelta(seconds=failed.after))
 
     async def _complain(self, ref: Ref, error: LaminaError) -> None:
         self._log.warning("step failed", object=str(ref), because=str(error))

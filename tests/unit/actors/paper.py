@@ -15,8 +15,21 @@ from random import Random
 from typing import Any, assert_never
 
 from lamina.core.controller import AnyController
-from lamina.core.plan import Action, Create, Delete, DeleteAll, Emit, Patch, Post, Propagation, Replace
-from lamina.core.questions import Absent, Answer, Answers, Found, Listed, Question, Read, ReadAll, Unserved
+from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Propagation, Replace
+from lamina.core.questions import (
+    Absent,
+    Answer,
+    Answers,
+    Call,
+    Follow,
+    Found,
+    Listed,
+    Question,
+    Read,
+    ReadAll,
+    Rehearse,
+    Unserved,
+)
 from lamina.core.world import Change
 from lamina.errors import AlreadyExists, ApiError, Conflict, NotFound
 from lamina.objects import meta
@@ -42,7 +55,29 @@ WIDGET = kind("ex.example.com/v1", "Widget", "widgets")
 DEFINITION = kind(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
-KINDS = Kinds((CONFIG_MAP, POD, ACCOUNT, EVENT, NAMESPACE, ROLE, WIDGET, DEFINITION))
+NODE = kind("v1", "Node", "nodes", namespaced=False)
+SERVICE = kind("v1", "Service", "services")
+ENDPOINTS = kind("v1", "Endpoints", "endpoints")
+ENDPOINT_SLICE = kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
+VOLUME = kind("v1", "PersistentVolume", "persistentvolumes", namespaced=False)
+VOLUME_CLAIM = kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+STORAGE_CLASS = kind("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
+REPLICATION_CONTROLLER = kind("v1", "ReplicationController", "replicationcontrollers")
+DEPLOYMENT = kind("apps/v1", "Deployment", "deployments")
+REPLICA_SET = kind("apps/v1", "ReplicaSet", "replicasets")
+STATEFUL_SET = kind("apps/v1", "StatefulSet", "statefulsets")
+DAEMON_SET = kind("apps/v1", "DaemonSet", "daemonsets")
+CONTROLLER_REVISION = kind("apps/v1", "ControllerRevision", "controllerrevisions")
+JOB = kind("batch/v1", "Job", "jobs")
+CRON_JOB = kind("batch/v1", "CronJob", "cronjobs")
+BUDGET = kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+KINDS = Kinds(
+    (
+        CONFIG_MAP, POD, ACCOUNT, EVENT, NAMESPACE, ROLE, WIDGET, DEFINITION, NODE, SERVICE, ENDPOINTS,
+        ENDPOINT_SLICE, VOLUME, VOLUME_CLAIM, STORAGE_CLASS, REPLICATION_CONTROLLER, DEPLOYMENT, REPLICA_SET,
+        STATEFUL_SET, DAEMON_SET, CONTROLLER_REVISION, JOB, CRON_JOB, BUDGET,
+    )
+)  # fmt: skip
 
 
 def make(what: Kind, name: str, namespace: str = "default", **fields: Any) -> Made:
@@ -78,6 +113,7 @@ class Paper:
         self.uids += 1
         made["metadata"]["uid"] = f"uid-{self.uids}"
         made["metadata"].setdefault("creationTimestamp", stamp(self.now))
+        made["metadata"].setdefault("generation", 1)
         return self._put(ref, made)
 
     def get(self, ref: Ref) -> Made:
@@ -90,17 +126,38 @@ class Paper:
         there = self.objects.get(meta.ref(obj))
         return there is not None and meta.uid(there) == meta.uid(obj)
 
-    def patch(self, ref: Ref, patch: Obj, *, uid: str = "", version: str = "") -> Made:
+    def patch(
+        self, ref: Ref, patch: Obj, *, uid: str = "", version: str = "", subresource: str | None = None
+    ) -> Made:
+        """Change an object; with a subresource, or an empty one for the object itself, only what is behind it."""
         old = self._checked(ref, uid, version)
         new = _merged(old, patch)
+        if subresource == "status":
+            new["spec"] = old.get("spec")
+        elif subresource == "" and "status" in old:
+            new["status"] = old["status"]
+        new = {field: value for field, value in new.items() if value is not None}
         if new == old:
             return old
+        if new.get("spec") != old.get("spec"):
+            new["metadata"] = {**new["metadata"], "generation": meta.generation(old) + 1}
         return self._put(ref, new)
 
     def delete(
-        self, ref: Ref, how: Propagation = Propagation.BACKGROUND, *, uid: str = "", version: str = ""
+        self,
+        ref: Ref,
+        how: Propagation = Propagation.BACKGROUND,
+        *,
+        uid: str = "",
+        version: str = "",
+        grace: int | None = None,
     ) -> None:
+        """Ask for the end of an object. A pod that is on a node is given time, and goes when nobody gives it any."""
         new = deepcopy(self._checked(ref, uid, version))
+        if grace is None and ref.kind == "Pod" and (new.get("spec") or {}).get("nodeName"):
+            new["metadata"]["deletionGracePeriodSeconds"] = 30
+        else:
+            new["metadata"].pop("deletionGracePeriodSeconds", None)
         metadata = new["metadata"]
         finalizers = [one for one in metadata.get("finalizers") or () if one not in _BY_PROPAGATION.values()]
         if how in _BY_PROPAGATION:
@@ -118,17 +175,23 @@ class Paper:
         match action:
             case Create(obj=obj) | Emit(event=obj):
                 self.create(obj)
-            case Patch(ref=ref, uid=uid, version=version, patch=patch):
-                self.patch(ref, patch, uid=uid, version=version)
+            case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+                self.patch(ref, patch, uid=uid, version=version, subresource=subresource)
             case Replace(obj=obj):
                 self._checked(action.ref, meta.uid(obj), meta.resource_version(obj))
                 self._put(action.ref, deepcopy(dict(obj)))
+            case Apply(obj=obj):
+                # Whatever is stated is laid over what is there; who owned it is not kept on paper.
+                if action.ref in self.objects:
+                    self.patch(action.ref, obj, uid=meta.uid(obj))
+                else:
+                    self.create(obj)
             case Post(ref=ref, body=body, subresource="binding"):
                 self.patch(ref, {"spec": {"nodeName": body["target"]["name"]}})
             case Post(ref=ref, subresource=subresource):
                 raise NotFound(f"{ref} has no {subresource}")
-            case Delete(ref=ref, uid=uid, version=version, propagation=how):
-                self.delete(ref, how, uid=uid, version=version)
+            case Delete(ref=ref, uid=uid, version=version, propagation=how, grace=grace):
+                self.delete(ref, how, uid=uid, version=version, grace=grace)
             case DeleteAll(kind=what, namespace=namespace):
                 for ref in [meta.ref(one) for one in self.listed(what, namespace)]:
                     self.delete(ref)
@@ -151,6 +214,10 @@ class Paper:
                 return Found(self.objects[ref]) if ref in self.objects else Absent()
             case ReadAll(what, namespace):
                 return Listed(tuple(self.listed(what, namespace)))
+            case Follow(kind=what):
+                return Listed(tuple(one for one in self.listed(what) if question.matches(one)))
+            case Call() | Rehearse():
+                raise NotFound("nobody is called on paper")
             case _:
                 assert_never(question)
 
@@ -201,7 +268,11 @@ class Paper:
         before = self.objects.get(ref)
         self.version += 1
         new["metadata"]["resourceVersion"] = str(self.version)
-        held = meta.finalizers(new) or (new.get("spec") or {}).get("finalizers")
+        held = (
+            meta.finalizers(new)
+            or (new.get("spec") or {}).get("finalizers")
+            or new["metadata"].get("deletionGracePeriodSeconds")
+        )
         if meta.is_deleting(new) and not held:
             del self.objects[ref]
             self.gone.add(meta.uid(new))

@@ -1,0 +1,228 @@
+"""
+Calling webhooks.
+
+Many of them are a screenful of code on a server that serves one connection at a
+time. A connection that waits in case it is needed again would keep everybody
+else out, so each call has one of its own, and says how long its body is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from time import monotonic
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import aiohttp
+
+from lamina.core.questions import Call, Credentials, Said
+from lamina.errors import HookError
+
+_BUSY = 429
+_UNCHANGED = (304, 412)
+_SHORTEST, _LONGEST = 1.0, 300.0
+_SHOWN = 500
+_KEPT = 10_000
+
+Value = TypeVar("Value")
+
+
+class Observer(Protocol):
+    """Who counts calls."""
+
+    def __call__(self, call: Call, outcome: str, seconds: float) -> None: ...
+
+
+class Local(Protocol):
+    """A hook that runs here: the same words in, the same words out, under the same patience."""
+
+    async def __call__(self, call: Call) -> bytes: ...
+
+
+class _Kept(NamedTuple):
+    etag: str
+    body: bytes
+
+
+class _Shelf(Generic[Value]):
+    """What is kept for a while, the latest few thousand of it."""
+
+    def __init__(self, most: int = _KEPT) -> None:
+        self._most = most
+        self._kept: OrderedDict[object, tuple[float, Value]] = OrderedDict()
+
+    def get(self, key: object) -> Value | None:
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        until, value = found
+        if monotonic() >= until:
+            del self._kept[key]
+            return None
+        return value
+
+    def put(self, key: object, value: Value, seconds: float) -> None:
+        self._kept[key] = monotonic() + seconds, value
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+class Calls:
+    """Calls webhooks, and remembers what may be remembered. `local` are hooks that run here, by their address."""
+
+    def __init__(
+        self,
+        *,
+        local: Callable[[str], Local | None] = lambda url: None,
+        observe: Observer = lambda call, outcome, seconds: None,
+    ) -> None:
+        self._local, self._observe = local, observe
+        self._sessions: dict[Credentials, aiohttp.ClientSession] = {}
+        self._memos: _Shelf[bytes] = _Shelf()
+        self._etags: _Shelf[_Kept] = _Shelf()
+        self._asking: dict[tuple[str, str], asyncio.Future[bytes]] = {}
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    async def call(self, call: Call) -> Said:
+        """Return what a webhook says; HookError if it does not say anything that counts."""
+        if not call.memo:
+            return Said(await self._put(call))
+        key = (call.url, call.memo)
+        known = self._memos.get(key)
+        if known is not None:
+            return Said(known)
+        if (asking := self._asking.get(key)) is not None:
+            return Said(await asyncio.shield(asking))
+        future = self._asking[key] = asyncio.get_running_loop().create_future()
+        try:
+            body = await self._put(call)
+        except BaseException as failure:
+            future.set_exception(failure if isinstance(failure, Exception) else HookError("called off"))
+            # Nobody may have been waiting for it.
+            future.exception()
+            raise
+        else:
+            future.set_result(body)
+            self._memos.put(key, body, call.memo_seconds)
+            return Said(body)
+        finally:
+            del self._asking[key]
+
+    async def _put(self, call: Call) -> bytes:
+        began = monotonic()
+        outcome = "error"
+        try:
+            local = self._local(call.url)
+            if local is not None:
+                body = await self._locally(call, local)
+                outcome = "200"
+                return body
+            code, headers, body, sent = await self._send(call)
+            outcome = str(code)
+            return self._judge(call, code, headers, body, sent)
+        finally:
+            self._observe(call, outcome, monotonic() - began)
+
+    async def _locally(self, call: Call, local: Local) -> bytes:
+        try:
+            async with asyncio.timeout(call.seconds):
+                return await local(call)
+        except TimeoutError:
+            raise HookError(f"{call.purpose} hook {call.url} took longer than {call.seconds:g}s") from None
+
+    async def _send(self, call: Call) -> tuple[int, Mapping[str, str], bytes, _Kept | None]:
+        headers = {"Content-Type": "application/json"}
+        if call.credentials.authorization:
+            headers["Authorization"] = call.credentials.authorization
+        kept = self._etags.get((call.url, call.etag)) if call.etag else None
+        if kept is not None:
+            headers["If-None-Match"] = kept.etag
+        timeout = aiohttp.ClientTimeout(total=call.seconds)
+        try:
+            async with self._session(call.credentials).post(
+                call.url, data=call.body, headers=headers, timeout=timeout
+            ) as answer:
+                return answer.status, answer.headers, await answer.read(), kept
+        except TimeoutError:
+            raise HookError(
+                f"http error: {call.purpose} hook {call.url}: no answer within {call.seconds:g}s"
+            ) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise HookError(f"http error: {call.purpose} hook {call.url}: {_words(error)}") from error
+
+    def _judge(
+        self, call: Call, code: int, headers: Mapping[str, str], body: bytes, sent: _Kept | None
+    ) -> bytes:
+        if code == 200:
+            etag = headers.get("ETag")
+            if call.etag and etag:
+                seconds = call.etag_seconds if call.etag_seconds is not None else float("inf")
+                self._etags.put((call.url, call.etag), _Kept(etag, body), seconds)
+            return body
+        if code in _UNCHANGED and sent is not None:
+            # The body that belongs to the etag that was sent, whatever has been kept since.
+            return sent.body
+        if code == _BUSY:
+            after = _seconds(headers.get("Retry-After"))
+            raise HookError(f"{call.purpose} hook {call.url} is busy", after=after)
+        shown = body[:_SHOWN].decode(errors="replace")
+        raise HookError(
+            f"{call.purpose} hook {call.url} failed: unsupported status code: {code} body: {shown}"
+        )
+
+    def _session(self, credentials: Credentials) -> aiohttp.ClientSession:
+        trust = Credentials(
+            authority=credentials.authority, certificate=credentials.certificate, key=credentials.key
+        )
+        session = self._sessions.get(trust)
+        if session is None:
+            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=_context(trust))
+            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector)
+        return session
+
+
+def _context(trust: Credentials) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=trust.authority or None)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if trust.certificate:
+            # The library reads a key from a file only.
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "pair.pem"
+                path.touch(mode=0o600)
+                path.write_text(f"{trust.certificate}\n{trust.key}\n")
+                context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError) as error:
+        raise HookError(f"http error: the certificates for this webhook cannot be used: {error}") from error
+    return context
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Return how long a busy webhook asks us to wait, within reason."""
+    wait = 0.0
+    if retry_after:
+        try:
+            wait = float(int(retry_after))
+        except ValueError:
+            try:
+                when = parsedate_to_datetime(retry_after)
+            except ValueError:
+                pass
+            else:
+                wait = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(wait, _SHORTEST), _LONGEST)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,39 @@
+"""Who asked to be told of what."""
+
+from lamina.core.questions import Follow
+from lamina.core.world import Change
+from lamina.objects.kinds import Kind
+from lamina.objects.selectors import parse_label_selector
+from lamina.objects.types import Made, Ref
+from lamina.runtime.interests import Interests
+
+SECRET = Kind("v1", "Secret", "secrets", True)
+A, B = (Ref("v1", "ConfigMap", "default", name) for name in "ab")
+
+
+def secret(name: str, namespace: str = "default", **labels: str) -> Made:
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+def concerned(interests: Interests, before: Made | None, after: Made | None) -> set[Ref]:
+    return set(interests.concerned(Change(SECRET, before, after)))
+
+
+def test_a_change_concerns_those_whom_it_matches_before_or_after() -> None:
+    interests = Interests()
+    interests.set(A, [Follow(kind=SECRET, labels=parse_label_selector("tier=a"))])
+    interests.set(B, [Follow(kind=SECRET, namespaces=("default",), names=("one",))])
+
+    assert concerned(interests, None, secret("one", tier="a")) == {A, B}
+    assert concerned(interests, secret("two", tier="a"), secret("two", tier="b")) == {A}
+    assert concerned(interests, secret("one", "other"), None) == set()
+
+
+def test_who_asks_for_nothing_is_told_of_nothing() -> None:
+    interests = Interests()
+    interests.set(A, [Follow(kind=SECRET), Follow(kind=SECRET, names=("one",))])
+    interests.set(A, ())
+
+    assert concerned(interests, None, secret("one")) == set()
+    assert list(interests) == []
