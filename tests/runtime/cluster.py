@@ -22,7 +22,7 @@ PATIENCE = 60.0
 
 @asynccontextmanager
 async def embedded() -> AsyncIterator[App]:
-    async with App(Settings(ephemeral=True, port=0)) as app:
+    async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
         yield app
 
 

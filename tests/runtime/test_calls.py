@@ -81,9 +81,9 @@ async def test_a_hook_on_a_server_of_one_thread_answers_fifty_at_once(calls: Cal
 
 @pytest.mark.parametrize("code", [201, 204, 304, 400, 404, 412, 500, 503])
 async def test_any_answer_but_200_is_a_failure_that_says_what_came(calls: Calls, code: int) -> None:
-    with saying(code, b"") as hook:
-        with pytest.raises(HookError, match=f"unsupported status code: {code} body: "):
-            await calls.call(hook.call())
+    refused = pytest.raises(HookError, match=f"unsupported status code: {code} body: ")
+    with saying(code, b"") as hook, refused:
+        await calls.call(hook.call())
 
 
 async def test_nobody_there_is_an_http_error(calls: Calls) -> None:
@@ -121,7 +121,7 @@ async def test_an_answer_with_an_etag_is_asked_for_again_by_it(calls: Calls) -> 
         (304, {}, b""),
     ]
     with Hook(lambda hook: answers[len(hook.heard) - 1]) as hook:
-        said = [(await calls.call(hook.call(etag="a"))).body for _ in answers]
+        said = [(await calls.call(hook.call(etag=True, about="a"))).body for _ in answers]
 
     assert said == [b"one", b"one", b"one", b"two", b"one"]
     assert [one.get("If-None-Match") for one in hook.heard] == [None, '"1"', '"1"', '"1"', '"1"']
@@ -129,8 +129,8 @@ async def test_an_answer_with_an_etag_is_asked_for_again_by_it(calls: Calls) -> 
 
 async def test_what_one_parent_was_told_is_not_told_to_another(calls: Calls) -> None:
     with saying(200, b"one", ETag='"1"') as hook:
-        await calls.call(hook.call(etag="a"))
-        await calls.call(hook.call(etag="b"))
+        await calls.call(hook.call(etag=True, about="a"))
+        await calls.call(hook.call(etag=True, about="b"))
 
     assert [one.get("If-None-Match") for one in hook.heard] == [None, None]
 

@@ -18,9 +18,11 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from lamina.errors import LaminaError
+from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import Obj, Ref
 
 
 class Propagation(StrEnum):
@@ -160,6 +162,8 @@ class Plan:
     stages: tuple[Stage, ...] = ()
     look_again: timedelta | None = None
     because: str = ""
+    failure: LaminaError | None = None
+    """What is wrong all the same. The plan is carried out; then it is said on the object, and tried again later."""
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -196,9 +200,7 @@ def set_status(obj: Obj, status: Obj) -> Patch | None:
     old: Obj = obj.get("status") or {}
     if old == status:
         return None
-    changed: Made = {field: value for field, value in status.items() if old.get(field) != value}
-    changed |= {field: None for field in old if field not in status}
-    return change(obj, {"status": changed}, subresource="status")
+    return change(obj, {"status": create_merge_patch(old, status)}, subresource="status")
 
 
 def delete(obj: Obj, propagation: Propagation = Propagation.BACKGROUND) -> Delete:

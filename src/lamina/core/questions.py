@@ -73,19 +73,21 @@ class Call:
     What does this webhook say to that? Said.
 
     `memo` names what was asked where the words may differ and the meaning does
-    not: the same memo is put once in `memo_seconds`, and the answer kept. `etag`
-    names what an answer is about where it may be kept on the webhook's own
-    terms, for `etag_seconds` or for good. `purpose` is what people call the call.
+    not: the same memo is put once in `memo_seconds`, and the answer kept. With
+    `etag` an answer may be kept on the webhook's own terms, for `etag_seconds`
+    or for good, under what it is `about`. `purpose` is what people call the call;
+    it and `about` tell a planner's calls apart.
     """
 
     url: str
     body: bytes = field(repr=False)
     seconds: float
     purpose: str
+    about: str = ""
     credentials: Credentials = Credentials()
     memo: str = ""
     memo_seconds: float = 0.0
-    etag: str = ""
+    etag: bool = False
     etag_seconds: float | None = None
 
 
@@ -154,6 +156,13 @@ class Answers:
 
     def get(self, question: Question) -> Answer | None:
         return self.known.get(question)
+
+    def said(self, purpose: str, about: str) -> bytes | None:
+        """Return what a webhook said when it was called for that purpose, about that."""
+        for question, answer in self.known.items():
+            if isinstance(question, Call) and (question.purpose, question.about) == (purpose, about):
+                return answer.body if isinstance(answer, Said) else None
+        return None
 
     def __contains__(self, question: Question) -> bool:
         return question in self.known

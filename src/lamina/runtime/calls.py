@@ -145,7 +145,7 @@ class Calls:
         headers = {"Content-Type": "application/json"}
         if call.credentials.authorization:
             headers["Authorization"] = call.credentials.authorization
-        kept = self._etags.get((call.url, call.etag)) if call.etag else None
+        kept = self._etags.get((call.url, call.about)) if call.etag else None
         if kept is not None:
             headers["If-None-Match"] = kept.etag
         timeout = aiohttp.ClientTimeout(total=call.seconds)
@@ -168,7 +168,7 @@ class Calls:
             etag = headers.get("ETag")
             if call.etag and etag:
                 seconds = call.etag_seconds if call.etag_seconds is not None else float("inf")
-                self._etags.put((call.url, call.etag), _Kept(etag, body), seconds)
+                self._etags.put((call.url, call.about), _Kept(etag, body), seconds)
             return body
         if code in _UNCHANGED and sent is not None:
             # The body that belongs to the etag that was sent, whatever has been kept since.

@@ -91,7 +91,7 @@ class Worker(Generic[View]):
 
         def hear(change: Change) -> None:
             for ref in watch.concerns(self.sight.world, change):
-                self.queue.add(ref)
+                self.queue.add_later(ref, watch.delay)
 
         return hear
 
@@ -170,13 +170,18 @@ class Worker(Generic[View]):
 
     async def _carry_out(self, ref: Ref, plan: Plan) -> None:
         if not plan.stages:
+            if plan.failure is not None:
+                raise plan.failure
             return
         outcome = await self._executor.run(plan)
         self._remember(ref, outcome.written)
         if outcome.refused:
             self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
-            raise PlanFailed([one.error for one in outcome.refused])
+            failures = [one.error for one in outcome.refused]
+            raise PlanFailed(failures if plan.failure is None else [*failures, plan.failure])
         self._log.info("step taken", object=str(ref), because=plan.because)
+        if plan.failure is not None:
+            raise plan.failure
 
     async def _attempt(self, ref: Ref) -> None:
         try:

@@ -1,0 +1,28 @@
+"""The names Metacontroller is known by on a cluster: whoever ran the original finds each of them again."""
+
+from __future__ import annotations
+
+from lamina.objects.types import GroupKind
+
+GROUP = "metacontroller.k8s.io"
+API_VERSION = f"{GROUP}/v1alpha1"
+
+COMPOSITE = GroupKind(GROUP, "CompositeController")
+DECORATOR = GroupKind(GROUP, "DecoratorController")
+REVISION = GroupKind(GROUP, "ControllerRevision")
+
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+DECORATED_BY = "metacontroller.k8s.io/decorator-controller"
+API_GROUP = "metacontroller.k8s.io/apiGroup"
+RESOURCE = "metacontroller.k8s.io/resource"
+NUMBER = "metacontroller.k8s.io/revision-number"
+MOVED_AT = "metacontroller.k8s.io/moved-at"
+CONTROLLER_UID = "controller-uid"
+
+MANAGER = "metacontroller"
+"""What it calls itself: in events, and to the server where it applies."""
+
+
+def finalizer(kind: GroupKind, controller: str) -> str:
+    """Return the finalizer that a controller of that name puts on its parents."""
+    return f"metacontroller.io/{kind.kind.lower()}-{controller}"
