@@ -20,11 +20,13 @@ from typing import Any, Self
 
 import orjson
 
-from lamina.actors import embedded_actors
+from lamina.actors import WORKLOADS, embedded_actors, machines
+from lamina.actors.workloads.provisioning import STANDARD
 from lamina.client.client import Client
 from lamina.client.inprocess import InProcessTransport
 from lamina.client.kubeconfig import Access, write_kubeconfig
 from lamina.clock import Clock, WallClock
+from lamina.core.controller import AnyController
 from lamina.errors import from_status
 from lamina.logs import log
 from lamina.objects.types import Made
@@ -37,10 +39,11 @@ from lamina.server.identity import Authenticator
 from lamina.server.listener import TlsFiles, listen, open_socket
 from lamina.server.memory import MemoryStore
 from lamina.server.request import ADMIN, Answer, Identity, Request
-from lamina.server.seed import own_service
+from lamina.server.seed import SYSTEM_PRIORITIES, own_service
 from lamina.server.sqlite import SqliteStore
 from lamina.server.store import Store
 from lamina.settings import Settings, home
+from lamina.stages import load_stages
 
 CONTROLLERS = Identity("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -82,6 +85,8 @@ class App:
         await self._stack.aclose()
 
     async def _start(self) -> None:
+        # Read first: what is wrong with them should not be found out once everything else stands.
+        self._stages = load_stages(self.settings.stages) if self.settings.simulate == "pods" else ()
         folder = self._folders()
         self.certificates = ensure_certificates(
             folder / "pki", _hosts(self.settings.host), ADMIN.name, ("system:masters",)
@@ -139,6 +144,10 @@ class App:
             await self._ensure("/api/v1/namespaces", {"metadata": {"name": name}})
         port = int(self.url.rpartition(":")[2])
         await self._ensure("/api/v1/namespaces/default/services", own_service(port))
+        for priority in SYSTEM_PRIORITIES:
+            await self._ensure("/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+        if self.settings.simulate != "off":
+            await self._ensure("/apis/storage.k8s.io/v1/storageclasses", STANDARD)
 
     async def _ensure(self, path: str, obj: Made) -> None:
         answer = await self.request("POST", path, body=orjson.dumps(obj))
@@ -148,10 +157,17 @@ class App:
             )
 
     async def _start_actors(self, tasks: _Tasks) -> None:
-        authority = self.certificates.authority.certificate_pem.decode()
-        manager = Manager(self.client(CONTROLLERS), embedded_actors(authority), clock=self.clock, log=log)
+        manager = Manager(self.client(CONTROLLERS), self._actors(), clock=self.clock, log=log)
         tasks.start(manager.run())
         await manager.ready()
+
+    def _actors(self) -> tuple[AnyController, ...]:
+        actors = embedded_actors(self.certificates.authority.certificate_pem.decode())
+        if self.settings.simulate != "off":
+            actors += WORKLOADS
+        if self.settings.simulate == "pods":
+            actors += machines(self._stages, self.settings.nodes)
+        return actors
 
     async def request(
         self,

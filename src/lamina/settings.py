@@ -36,6 +36,15 @@ class Settings:
     port: int = _setting(7443, "Port to listen on; 0 takes any free one.")
     kubeconfig: Path | None = _setting(None, "Where to write the kubeconfig. Default: beside the state.")
     history: float = _setting(300.0, "How long old versions are kept for watches and paged lists (20s, 5m).")
+    simulate: str = _setting(
+        "pods",
+        "What is simulated: off (an API server alone), controllers (workloads make pods), "
+        "pods (and pods run on simulated nodes).",
+    )
+    stages: Path | None = _setting(
+        None, "File of stages that simulated pods go through. Default: those that come with the program."
+    )
+    nodes: int = _setting(1, "How many simulated nodes there are.")
     log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
     log_format: str = _setting("text", "How log lines look: text or json.")
 
@@ -84,7 +93,7 @@ def _parse(name: str, value: Any, source: str) -> Any:
     """Return a value as the setting holds it."""
     try:
         match name:
-            case "data" | "kubeconfig":
+            case "data" | "kubeconfig" | "stages":
                 return Path(value).expanduser().absolute()
             case "ephemeral":
                 return (
@@ -95,6 +104,13 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 if not 0 <= port <= 65535:
                     raise ValueError
                 return port
+            case "nodes":
+                nodes = int(value)
+                if not 0 <= nodes <= 1000:
+                    raise ValueError
+                return nodes
+            case "simulate":
+                return _one_of(value, ("off", "controllers", "pods"))
             case "history":
                 return duration(value)
             case "log":

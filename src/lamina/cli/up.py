@@ -32,6 +32,13 @@ _PATIENCE = 30.0
 @click.option("--port", metavar="N", help="Port to listen on; 0 takes any free one. Default: 7443.")
 @click.option("--kubeconfig", metavar="FILE", help="Where to write the kubeconfig, once the server is ready.")
 @click.option("--history", metavar="TIME", help="How long old versions are kept (20s, 5m). Default: 5m.")
+@click.option(
+    "--simulate",
+    metavar="WHAT",
+    help="off: an API server alone. controllers: workloads make pods. pods: and pods run. Default: pods.",
+)
+@click.option("--stages", metavar="FILE", help="Stages that simulated pods go through, instead of the usual.")
+@click.option("--nodes", metavar="N", help="How many simulated nodes there are. Default: 1.")
 @click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")
 @click.option(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from lamina.core.plan import NOTHING, Plan
@@ -42,6 +42,8 @@ class Watch:
     metadata_only: bool = False
     named: str = ""
     api_version: str = ""
+    delay: timedelta = timedelta(0)
+    """How long whom it concerns may wait for more of the kind to happen, where many changes mean one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

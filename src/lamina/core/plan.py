@@ -46,7 +46,11 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """Change the fields named in `patch` (a JSON merge patch: null removes), and no others."""
+    """
+    Change the fields named in `patch` (a JSON merge patch: null removes), and no others.
+
+    Without a version, whatever has become of the object since is no hindrance.
+    """
 
     ref: Ref
     uid: str

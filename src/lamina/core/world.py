@@ -9,13 +9,17 @@ whoever plans from it names the versions that were seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
+
+
+Index: TypeAlias = Callable[[Obj], Iterable[str]]
+"""Under which keys an object is found: a pure function, known by who it is, so one that is made once."""
 
 
 class World(Protocol):
@@ -46,8 +50,17 @@ class World(Protocol):
         """Return the objects that name this uid among their owners, of one kind or of all."""
         ...
 
-    def unclaimed(self, kind: GroupKind, namespace: str) -> Collection[Obj]:
-        """Return the objects of a kind in a namespace that no controller owns."""
+    def unclaimed(self, kind: GroupKind, namespace: str | None) -> Collection[Obj]:
+        """Return the objects of a kind that no controller owns, in one namespace or in all of them."""
+        ...
+
+    def found(self, kind: GroupKind, by: Index, key: str) -> Collection[Obj]:
+        """
+        Return the objects of a kind for which `by` yields this key.
+
+        The first to ask pays for a look at all of them; from then on the answer
+        is kept up to date.
+        """
         ...
 
     def is_gone(self, uid: str) -> bool:
@@ -81,6 +94,11 @@ class Change:
 
 Keep: TypeAlias = Callable[[Obj], Obj]
 """What is remembered of an object: a pure function. Two watches that name the same one share a memory."""
+
+
+def everything(obj: Obj) -> Obj:
+    """Keep all of an object: whoever asked for it may look at anything."""
+    return obj
 
 
 def whole(obj: Obj) -> Obj:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from lamina.errors import BadRequest, Cause, Conflict
+from lamina.errors import BadRequest, Cause, Conflict, Unexplained
 from lamina.merge import fieldset, last_applied
 from lamina.merge.check import listed, problems
 from lamina.merge.fieldset import FieldSet
@@ -86,11 +86,16 @@ def track_update(
     Without `versions`, entries written in another version stay as they are;
     with it, those in a version it does not know are dropped.
     """
+    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
+    if live is None and _metadata(new).get("managedFields") is None:
+        try:
+            return ledger.first(new, manager.identity, now).as_json()
+        except UntypableError:
+            return []
     stored = _stored(live)
     owners = _owners(stored, new, manager, built_in=bool(schema.name))
     if not owners and live is not None:
         return []
-    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
     try:
         owners = ledger.update(owners, live, new, manager.identity, now)
     except UntypableError:
@@ -117,7 +122,7 @@ def apply(
     Return what an object becomes when a manager states part of it, and who owns what then.
 
     `live` is None for an object that does not exist yet. `kind` is for
-    objects that do not say theirs. Raises BadRequest for fields the schema
+    objects that do not say theirs. Raises Unexplained for fields the schema
     does not have, and Conflict, with a cause for each field, where somebody
     else owns a field that would change.
 
@@ -134,8 +139,8 @@ def apply(
         where = _where(applied, manager, kind)
         found = problems(applied, ledger.node)
         if found:
-            raise BadRequest(f"failed to create typed patch object ({where}): {listed(found)}") from None
-        raise BadRequest(f"failed to create typed live object ({where}): {error}") from None
+            raise Unexplained(f"failed to create typed patch object ({where}): {listed(found)}") from None
+        raise Unexplained(f"failed to create typed live object ({where}): {error}") from None
     if manager.name == last_applied.KUBECTL:
         obj = last_applied.renewed(obj, applied, manager.api_version, kind)
     entries = owners.as_json()

@@ -123,6 +123,28 @@ def added(value: Any, node: Node) -> FieldSet:
     return {".": {}, **inside} if inside else {}
 
 
+def everything(new: Mapping[str, Any], node: Node) -> FieldSet:
+    """Return what an object has that was not there before: what comparing it with nothing would find."""
+    found: FieldSet = {}
+    for name in sorted(new):
+        held = new[name]
+        below = node.child(name)
+        if below is None or (held is None and node.named):
+            continue
+        zero = node.zero(name)
+        if zero is MISSING:
+            found[f"f:{name}"] = added(held, below) if held.__class__ in (dict, list) else {}
+        elif zero == {} and held.__class__ is dict and not below.whole:
+            # A struct that is always there: only what is in it is new.
+            if inside := everything(held, below):
+                found[f"f:{name}"] = inside
+        else:
+            came, _ = compare_values(zero, held, below)
+            if came is not None:
+                found[f"f:{name}"] = came
+    return found
+
+
 # What differs
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from lamina.merge import fieldset
-from lamina.merge.compare import Comparison, compare, fields_of
+from lamina.merge.compare import Comparison, compare, everything, fields_of
 from lamina.merge.fieldset import FieldSet, difference, in_order, intersection, union, without
 from lamina.merge.managed import Entry, Identity, Owners
 from lamina.merge.node import Node, node_of
@@ -61,6 +61,11 @@ class Ledger:
         self.version = version
         self._untracked = untracked
         self._versions = versions
+
+    def first(self, new: Obj, writer: Identity, now: str) -> Owners:
+        """Return who owns what of an object that was not there before: its writer, everything."""
+        fields = self._ownable_fields(everything(ownable(new), self.node))
+        return Owners({writer: Entry(self.version, fields, now)}) if fields else Owners()
 
     def update(self, owners: Owners, live: Obj | None, new: Obj, writer: Identity, now: str) -> Owners:
         """Return who owns what after a writer made one object out of another: it owns what it changed, alone."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from lamina.errors import BadRequest, Invalid
+from lamina.errors import BadRequest, Invalid, Unexplained
 from lamina.merge.schema import Schema
 from lamina.merge.wording import json_kind, plain, type_name
 from lamina.objects.diff import is_same
@@ -33,7 +33,9 @@ _DELETE: Final = "$deleteFromPrimitiveList"
 
 
 def merged(target: Obj, patch: Any, schema: Schema | None) -> Made:
-    """Return an object with a patch merged into it. Neither is changed."""
+    """Return an object with a patch merged into it. Neither is changed; null is a patch that changes nothing."""
+    if patch is None:
+        return dict(target)
     if not isinstance(patch, dict):
         raise BadRequest(
             f"json: cannot unmarshal {json_kind(patch)} into Go value of type map[string]interface {{}}"
@@ -133,7 +135,7 @@ def _merge_ordered(made: Made, key: str, patch: Any, order: Any, schema: Schema 
     old = made.get(key)
     for given in (order, patch, [] if old is None else old):
         if not isinstance(given, list):
-            raise BadRequest(f"expected a []interface {{}}, but received a {type_name(given)}")
+            raise Unexplained(f"expected a []interface {{}}, but received a {type_name(given)}")
     merge_key = schema.patch_key if schema else ""
     _check_order(patch, order, merge_key)
     if old is None:
@@ -168,7 +170,7 @@ def _merged_list(old: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
         return _in_order(list(dict.fromkeys(both)), patch, old, "")
     key = schema.patch_key
     if not key:
-        raise BadRequest(f"cannot merge lists without merge key for {schema.name or 'struct'}")
+        raise Unexplained(f"cannot merge lists without merge key for {schema.name or 'struct'}")
     old, patch = _special_elements(old, patch, key)
     result = list(old)
     for item in patch:
@@ -198,7 +200,7 @@ def _special_elements(old: list[Any], patch: list[Any], key: str) -> tuple[list[
             case "replace":
                 replace = True
             case "merge":
-                raise BadRequest("merging lists cannot yet be specified in the patch")
+                raise Unexplained("merging lists cannot yet be specified in the patch")
             case _:
                 raise _unknown_directive(item)
     return (plain_elements, []) if replace else (old, plain_elements)
@@ -221,9 +223,9 @@ def _element_kind(*lists: list[Any]) -> type:
         refused.shows_details = True
         raise refused
     if len(kinds) > 1:
-        raise BadRequest(f"list element types are not identical: {plain(list(lists))}")
+        raise Unexplained(f"list element types are not identical: {plain(list(lists))}")
     if not kinds:
-        raise BadRequest("no elements in any of the given slices")
+        raise Unexplained("no elements in any of the given slices")
     kind: type = kinds.pop()
     return kind
 
@@ -237,7 +239,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     for item in brought:
         wanted = _key_of(item, key)
         if not any(is_same(_key_of(other, key), wanted) for other in places):
-            raise BadRequest(
+            raise Unexplained(
                 f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n"
             )
 
@@ -273,7 +275,7 @@ def _key_of(item: Any, key: str) -> Any:
     if not key:
         return item
     if not isinstance(item, dict):
-        raise BadRequest(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+        raise Unexplained(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
     if key not in item:
         raise _no_merge_key(item, key)
     return item[key]
@@ -282,15 +284,15 @@ def _key_of(item: Any, key: str) -> Any:
 def _place_of(items: list[Any], key: str, value: Any) -> int | None:
     for place, item in enumerate(items):
         if not isinstance(item, dict):
-            raise BadRequest(f"value for key {place} is not a map")
+            raise Unexplained(f"value for key {place} is not a map")
         if key in item and is_same(item[key], value):
             return place
     return None
 
 
-def _no_merge_key(item: Made, key: str) -> BadRequest:
-    return BadRequest(f"map: {plain(item)} does not contain declared merge key: {key}")
+def _no_merge_key(item: Made, key: str) -> Unexplained:
+    return Unexplained(f"map: {plain(item)} does not contain declared merge key: {key}")
 
 
-def _unknown_directive(patch: Made) -> BadRequest:
-    return BadRequest(f"unknown patch type: {plain(patch[_DIRECTIVE])} in map: {plain(patch)}")
+def _unknown_directive(patch: Made) -> Unexplained:
+    return Unexplained(f"unknown patch type: {plain(patch[_DIRECTIVE])} in map: {plain(patch)}")

@@ -70,7 +70,7 @@ class LabelSelector:
     _predicate: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        predicate = (lambda labels: False) if self.nothing else _all(map(_compiled, self.requirements))
+        predicate = (lambda labels: False) if self.nothing else _predicate(self.requirements)
         object.__setattr__(self, "_predicate", predicate)
 
     def matches(self, labels: Labels | None) -> bool:
@@ -85,6 +85,15 @@ class LabelSelector:
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
+
+
+def _predicate(requirements: Sequence[Requirement]) -> Predicate:
+    equals = {one.key: one.values[0] for one in requirements if one.operator in ("=", "==")}
+    if len(requirements) > 1 and len(equals) == len(requirements):
+        # What nearly every selector is, and the quickest way to ask it of many objects.
+        wanted = equals.items()
+        return lambda labels: wanted <= labels.items()
+    return _all(map(_compiled, requirements))
 
 
 def _all(predicates: Iterable[Predicate]) -> Predicate:

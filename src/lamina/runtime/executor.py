@@ -103,8 +103,8 @@ class Executor:
             case Create(obj=obj):
                 return _result(action.ref, await self._writer.create(obj, manager=manager))
             case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
-                metadata = {**(patch.get("metadata") or {}), "uid": uid, "resourceVersion": version}
-                body = {**patch, "metadata": metadata}
+                seen = {"uid": uid, "resourceVersion": version} if version else {"uid": uid}
+                body = {**patch, "metadata": {**(patch.get("metadata") or {}), **seen}}
                 answer = await self._writer.patch(ref, body, subresource=subresource, manager=manager)
                 return _result(ref, answer)
             case Replace(obj=obj, subresource=subresource):

@@ -19,11 +19,11 @@ from lamina.clock import Clock
 from lamina.core.controller import AnyController, Source, Watch, only
 from lamina.core.definitions import DEFINITION, names_only
 from lamina.core.questions import Follow
-from lamina.core.world import Change
+from lamina.core.world import Change, everything
 from lamina.logs import Logger
 from lamina.logs import log as default_log
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import GroupKind, Obj
+from lamina.objects.types import GroupKind
 from lamina.runtime.asker import Asker, Caller
 from lamina.runtime.catalogue import Catalogue
 from lamina.runtime.executor import Executor
@@ -202,11 +202,6 @@ class Manager:
 
     def _stir(self, change: Change) -> None:
         self._stirred.set()
-
-
-def everything(obj: Obj) -> Obj:
-    """Keep all of an object: whoever asked for it may look at anything."""
-    return obj
 
 
 async def _work(worker: Worker[object], after: Iterable[asyncio.Task[None]]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from lamina.core.world import Index
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -21,9 +22,9 @@ _MOST_GONE = 4096
 
 
 class Shelf:
-    """The objects of one kind, found by namespace and name, and by owner or the want of one."""
+    """The objects of one kind, found by namespace and name, by owner or the want of one, and as anybody asks."""
 
-    __slots__ = ("_objects", "_owned", "_unclaimed", "count", "kind")
+    __slots__ = ("_indexes", "_objects", "_owned", "_unclaimed", "count", "kind")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -31,6 +32,7 @@ class Shelf:
         self._objects: dict[str, dict[str, Obj]] = {}
         self._owned: dict[str, dict[tuple[str, str], Obj]] = {}
         self._unclaimed: dict[str, dict[str, Obj]] = {}
+        self._indexes: dict[Index, dict[str, dict[tuple[str, str], Obj]]] = {}
 
     def get(self, namespace: str, name: str) -> Obj | None:
         there = self._objects.get(namespace)
@@ -57,6 +59,8 @@ class Shelf:
             self._unclaimed.setdefault(namespace, {})[name] = obj
         elif old is not None:
             self._claim(namespace, name)
+        if self._indexes:
+            self._note((namespace, name), old, obj)
         return old
 
     def drop(self, namespace: str, name: str) -> Obj | None:
@@ -70,6 +74,8 @@ class Shelf:
         self.count -= 1
         self._disown(namespace, name, old)
         self._claim(namespace, name)
+        if self._indexes:
+            self._note((namespace, name), old, None)
         return old
 
     def _claim(self, namespace: str, name: str) -> None:
@@ -87,6 +93,17 @@ class Shelf:
                 if not owned:
                     del self._owned[owner["uid"]]
 
+    def _note(self, place: tuple[str, str], old: Obj | None, new: Obj | None) -> None:
+        """Keep up to date what has been asked for."""
+        for by, index in self._indexes.items():
+            for key in by(old) if old is not None else ():
+                there = index.get(key, {})
+                if there.pop(place, None) is not None and not there:
+                    del index[key]
+            if new is not None:
+                for key in by(new):
+                    index.setdefault(key, {})[place] = new
+
     def every(self, namespace: str | None = None) -> Collection[Obj]:
         if namespace is not None:
             there = self._objects.get(namespace)
@@ -103,8 +120,22 @@ class Shelf:
         owned = self._owned.get(uid)
         return owned.values() if owned is not None else ()
 
-    def unclaimed(self, namespace: str) -> Collection[Obj]:
+    def unclaimed(self, namespace: str | None) -> Collection[Obj]:
+        if namespace is None:
+            return tuple(chain.from_iterable(there.values() for there in self._unclaimed.values()))
         there = self._unclaimed.get(namespace)
+        return there.values() if there is not None else ()
+
+    def found(self, by: Index, key: str) -> Collection[Obj]:
+        """Return the objects for which `by` yields a key; the first to ask has all of them looked at."""
+        index = self._indexes.get(by)
+        if index is None:
+            index = self._indexes[by] = {}
+            for namespace, objects in self._objects.items():
+                for name, obj in objects.items():
+                    for one in by(obj):
+                        index.setdefault(one, {})[namespace, name] = obj
+        there = index.get(key)
         return there.values() if there is not None else ()
 
 
@@ -166,9 +197,13 @@ class Memory:
             return shelf.owned_by(uid) if shelf is not None else ()
         return tuple(chain.from_iterable(shelf.owned_by(uid) for shelf in self._shelves.values()))
 
-    def unclaimed(self, kind: GroupKind, namespace: str) -> Collection[Obj]:
+    def unclaimed(self, kind: GroupKind, namespace: str | None) -> Collection[Obj]:
         shelf = self._shelves.get(kind)
         return shelf.unclaimed(namespace) if shelf is not None else ()
+
+    def found(self, kind: GroupKind, by: Index, key: str) -> Collection[Obj]:
+        shelf = self._shelves.get(kind)
+        return shelf.found(by, key) if shelf is not None else ()
 
     def is_gone(self, uid: str) -> bool:
         return uid in self._gone

@@ -1,0 +1,145 @@
+"""
+What has to be asked before a parent's children can be decided, round by round.
+
+First what the hooks' credentials are, then which related objects the parent
+wants to see, then those objects, then what children each revision wants, and,
+where the server applies, what it would make of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lamina.core.questions import Answers, Call, Follow, Listed, Question
+from lamina.families.metacontroller.desired import desired, observed
+from lamina.families.metacontroller.hooks import Response, Shown, read_composite, read_decorator, sync_request
+from lamina.families.metacontroller.means import Means
+from lamina.families.metacontroller.names import COMPOSITE
+from lamina.families.metacontroller.related import customize_call, follows, read_rules, shown
+from lamina.families.metacontroller.revisions import Kept, as_it_was
+from lamina.families.metacontroller.rolling import Album, album
+from lamina.families.metacontroller.view import View
+from lamina.families.metacontroller.webhooks import Endpoint, Secret
+from lamina.objects import meta
+from lamina.objects.types import Obj, Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the hook said for each revision, by its name; `album` is None where nothing rolls."""
+
+    latest: str
+    responses: Mapping[str, Response]
+    album: Album | None
+
+
+def endpoint_of(view: View) -> Endpoint | None:
+    """Return whose turn it is: the finalize hook's, or the sync hook's."""
+    return view.setup.finalize if view.is_finalizing else view.setup.sync
+
+
+def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
+    """Return what has still to be asked; nothing once the hook has had its say."""
+    endpoint = endpoint_of(view)
+    if endpoint is None:
+        return ()
+    secrets = [one for one in _secrets(view) if one not in answers]
+    if secrets:
+        return tuple(secrets)
+    customize = view.setup.customize
+    related: Shown = {}
+    if customize is not None:
+        rules_said = answers.said(customize.purpose, meta.uid(view.parent))
+        if rules_said is None:
+            return (customize_call(view, customize, _look(view, answers)),)
+        rules = read_rules(view, customize, rules_said)
+        unseen = [one for _, one in follows(view, customize, rules, answers) if one not in answers]
+        if unseen:
+            return tuple(unseen)
+        related = shown(view, customize, rules, answers)
+    calls = [
+        _call(view, endpoint, one, related, answers)
+        for one in _revisions(view)
+        if answers.said(endpoint.purpose, _about(view, one)) is None
+    ]
+    if calls:
+        return tuple(calls)
+    return _rehearsals(view, answers)
+
+
+def wishes(view: View, answers: Answers) -> Wishes:
+    """Return what the hook wants, for each revision it was asked about."""
+    endpoint = endpoint_of(view)
+    assert endpoint is not None, "somebody's turn it is"
+    read = read_composite if view.setup.kind == COMPOSITE else read_decorator
+    responses: dict[str, Response] = {}
+    for one in _revisions(view):
+        body = answers.said(endpoint.purpose, _about(view, one))
+        assert body is not None, "everything has been asked"
+        responses[_name(one)] = read(endpoint, body)
+    rolls = album(view) if _rolls(view) else None
+    return Wishes(latest=next(iter(responses)), responses=responses, album=rolls)
+
+
+def _rolls(view: View) -> bool:
+    """Say whether revisions matter: they do not to a parent that is going and is not ours to finalize."""
+    return view.setup.rolls and (not view.is_deleting or view.is_finalizing)
+
+
+def _revisions(view: View) -> tuple[Kept | None, ...]:
+    """Return the revisions the hook is asked about, the latest first; None stands for the parent as it is."""
+    return album(view).asked if _rolls(view) else (None,)
+
+
+def _name(revision: Kept | None) -> str:
+    return revision.name if revision is not None else ""
+
+
+def _about(view: View, revision: Kept | None) -> str:
+    return f"{meta.uid(view.parent)}/{_name(revision)}"
+
+
+def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown, answers: Answers) -> Call:
+    parent = view.parent
+    if revision is not None:
+        parent = as_it_was(parent, revision.revision, view.setup.paths)
+    body = sync_request(view.setup, endpoint, parent, view.children, related, finalizing=view.is_finalizing)
+    return endpoint.call(body, _look(view, answers), about=_about(view, revision))
+
+
+def _secrets(view: View) -> list[Follow]:
+    needed: list[Follow] = []
+    for endpoint in view.setup.endpoints:
+        for ref in endpoint.needs:
+            follow = _follow(view, ref)
+            if follow not in needed:
+                needed.append(follow)
+    return needed
+
+
+def _follow(view: View, ref: Ref) -> Follow:
+    kind = view.world.kinds.find(ref.api_version, ref.kind)
+    assert kind is not None, "every cluster has secrets"
+    return Follow(kind=kind, namespaces=(ref.namespace,), names=(ref.name,))
+
+
+def _look(view: View, answers: Answers) -> Secret:
+    def look(ref: Ref) -> Obj | None:
+        found = answers.get(_follow(view, ref))
+        return found.objects[0] if isinstance(found, Listed) and found.objects else None
+
+    return look
+
+
+def _rehearsals(view: View, answers: Answers) -> tuple[Question, ...]:
+    if not view.setup.applies:
+        return ()
+    means, there = Means(view=view, answers=answers), observed(view)
+    asked: list[Question] = []
+    for response in wishes(view, answers).responses.values():
+        for child in desired(view, response.children)[0]:
+            found = there.get(child.key)
+            if found is not None and means.needs_rehearsal(child, found):
+                asked.append(means.rehearsal(child, found))
+    return tuple(asked)

@@ -1,0 +1,121 @@
+"""
+What a hook wants, made fit to be made.
+
+A hook may leave a few things to us: the namespace, the label that a generated
+selector goes by, the mark of a decorator. What it may not do is refused here,
+before anything is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lamina.errors import HookError, LaminaError
+from lamina.families.metacontroller.names import COMPOSITE, CONTROLLER_UID, DECORATED_BY
+from lamina.families.metacontroller.setup import ChildRule
+from lamina.families.metacontroller.view import View
+from lamina.objects import meta
+from lamina.objects.types import GroupKind, Obj
+
+
+class Key(NamedTuple):
+    """Which child: its version does not matter, and neither does it to the server."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.kind.lower()} {where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One child as a hook wants it."""
+
+    key: Key
+    obj: Obj
+    rule: ChildRule
+
+
+def key_of(obj: Obj) -> Key:
+    ref = meta.ref(obj)
+    return Key(GroupKind(ref.group, ref.kind), ref.namespace, ref.name)
+
+
+def desired(view: View, wanted: Iterable[Obj]) -> tuple[tuple[Desired, ...], tuple[LaminaError, ...]]:
+    """
+    Return the children to be made, in the order they were wanted, and what is wrong with the others.
+
+    HookError where the whole answer cannot be followed: two children that are
+    one, one that is out of reach, one whose labels would lose it again.
+    """
+    found: dict[Key, Desired] = {}
+    wrong: list[LaminaError] = []
+    for obj in wanted:
+        api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
+        rule = view.setup.children.get(GroupKind(api_version.rpartition("/")[0], kind))
+        if rule is None:
+            wrong.append(_unlisted(view, obj))
+            continue
+        made = _completed(view, obj, rule)
+        key = key_of(made)
+        if key in found:
+            raise HookError(f"the hook wants {key} twice for {meta.ref(view.parent)}")
+        _check(view, made, key)
+        found[key] = Desired(key=key, obj=made, rule=rule)
+    return tuple(found.values()), tuple(wrong)
+
+
+def _unlisted(view: View, obj: Obj) -> LaminaError:
+    api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
+    where = "childResources" if view.setup.kind == COMPOSITE else "attachments"
+    if view.world.kinds.find(api_version, kind) is None:
+        return HookError(f"discovery: can't find kind {kind} in apiVersion {api_version}")
+    return HookError(
+        f"the hook wants {kind} {meta.name(obj)} for {meta.ref(view.parent)}, but {kind} in apiVersion "
+        f"{api_version} is not listed in spec.{where}"
+    )
+
+
+def _completed(view: View, obj: Obj, rule: ChildRule) -> Obj:
+    home = meta.namespace(view.parent)
+    metadata = dict(meta.metadata(obj))
+    if rule.kind.namespaced and not metadata.get("namespace") and home:
+        metadata["namespace"] = home
+    if view.setup.generates_selector:
+        metadata["labels"] = {CONTROLLER_UID: meta.uid(view.parent), **(metadata.get("labels") or {})}
+    if view.setup.kind != COMPOSITE:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), DECORATED_BY: view.setup.name}
+    return {**obj, "metadata": metadata}
+
+
+def _check(view: View, obj: Obj, key: Key) -> None:
+    home, rule = meta.namespace(view.parent), view.setup.children[key.kind]
+    parent = meta.ref(view.parent)
+    if not rule.kind.namespaced:
+        if home:
+            raise HookError(
+                f"{key} is cluster-scoped, and {parent} is in a namespace: it could not own it, and the "
+                "garbage collector would delete it again"
+            )
+        if key.namespace:
+            raise HookError(f"{key} is cluster-scoped, and the hook wants it in namespace {key.namespace}")
+    elif not key.namespace:
+        raise HookError(f"{key} has no namespace, and neither has {parent}: say which in metadata.namespace")
+    elif home and key.namespace != home:
+        raise HookError(f"{key} is in another namespace than {parent}, which could not own it")
+    if view.setup.kind == COMPOSITE and not view.selector.matches(meta.labels(obj)):
+        raise HookError(f"labels on desired child {key} don't match parent selector {view.selector}")
+
+
+def observed(view: View) -> dict[Key, Obj]:
+    """Return the children there are."""
+    return {key_of(obj): obj for those in view.children.values() for obj in those}
+
+
+def in_kind_order(keys: Sequence[Key]) -> list[Key]:
+    return sorted(keys, key=lambda key: (key.kind, key.namespace, key.name))

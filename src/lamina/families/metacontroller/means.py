@@ -1,0 +1,106 @@
+"""
+How a child is made as it should be: by what was desired last, or by the server.
+
+With dynamic apply, what was desired last is written on the child, and what it
+becomes is worked out here. With server-side apply the server keeps the record,
+and where it cannot be read off the child the server is asked to rehearse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.core.plan import Action, Apply, Create, change
+from lamina.core.questions import Answers, Found, Refused, Rehearse
+from lamina.families.metacontroller.apply import differs, merged, new_child, stated
+from lamina.families.metacontroller.desired import Desired
+from lamina.families.metacontroller.names import LAST_APPLIED, MANAGER
+from lamina.families.metacontroller.view import View
+from lamina.merge.patches import create_merge_patch
+from lamina.merge.stated import is_stated
+from lamina.objects import meta
+from lamina.objects.diff import is_same
+from lamina.objects.digest import digest
+from lamina.objects.types import Made, Obj
+
+_SYSTEM = (
+    "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "managedFields",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a child would become, and the action that makes it so."""
+
+    view: View
+    answers: Answers
+
+    def is_as_desired(self, child: Desired, observed: Obj) -> bool:
+        """Say whether a child is what a hook wants already."""
+        if not self.view.setup.applies:
+            return not differs(observed, merged(observed, child.obj))
+        body = self._body(child)
+        if LAST_APPLIED not in meta.annotations(observed) and is_stated(observed, body, MANAGER):
+            return True
+        match self.answers.get(self.rehearsal(child, observed)):
+            case Found(obj):
+                return is_same(_bare(obj), _bare(observed))
+            case Refused():
+                # What the server would not do is no reason to take away what is there.
+                return True
+            case _:
+                return False
+
+    def rehearsal(self, child: Desired, observed: Obj) -> Rehearse:
+        """Return the question what the server would make of a child."""
+        body = self._body(child)
+        key = digest([meta.uid(observed), meta.resource_version(observed), body])
+        return Rehearse(obj=body, manager=MANAGER, key=key)
+
+    def needs_rehearsal(self, child: Desired, observed: Obj) -> bool:
+        """Say whether only the server can tell if a child is as it should be."""
+        return (
+            self.view.setup.applies
+            and not meta.is_deleting(observed)
+            and not is_stated(observed, self._body(child), MANAGER)
+            and self.rehearsal(child, observed) not in self.answers
+        )
+
+    def create(self, child: Desired) -> Action:
+        if self.view.setup.applies:
+            return Apply(obj=self._body(child), force=True, manager=MANAGER)
+        made = new_child(stated(child.obj))
+        owner = meta.owner_ref(self.view.parent, controller=True, blocks=True)
+        return Create(obj=meta.with_owner(made, owner))
+
+    def update(self, child: Desired, observed: Obj) -> tuple[Action, ...]:
+        """Return what makes a child as it should be, in place."""
+        if not self.view.setup.applies:
+            return (change(observed, create_merge_patch(observed, merged(observed, child.obj))),)
+        body = {**self._body(child)}
+        body["metadata"] = {**body["metadata"], "uid": meta.uid(observed)}
+        applied = Apply(obj=body, force=True, manager=MANAGER)
+        if LAST_APPLIED in meta.annotations(observed):
+            # The record of the other means would never be true again.
+            forget = change(observed, {"metadata": {"annotations": {LAST_APPLIED: None}}})
+            return (forget,)
+        return (applied,)
+
+    def _body(self, child: Desired) -> Made:
+        metadata = {key: value for key, value in meta.metadata(child.obj).items() if key not in _SYSTEM}
+        annotations = {
+            key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED
+        }
+        metadata.pop("annotations", None)
+        if annotations:
+            metadata["annotations"] = annotations
+        body = {key: value for key, value in child.obj.items() if key != "status"}
+        owner = meta.owner_ref(self.view.parent, controller=True, blocks=True)
+        made: Made = stated({**body, "metadata": metadata})
+        return meta.with_owner(made, owner)
+
+
+def _bare(obj: Obj) -> Made:
+    metadata = {key: value for key, value in meta.metadata(obj).items() if key not in _SYSTEM}
+    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}

@@ -1,0 +1,301 @@
+"""
+What happens next to one parent and its children.
+
+First its finalizer, then whose children are whose, then what its hook wants:
+each is settled on the server before the next is looked at. What a hook wants is
+carried out in an order that loses nothing: the record of a roll, then what has
+to go, then what has to come, then the status, which is a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from lamina.core.children import Child, Deed, Method, sort_out
+from lamina.core.events import warning
+from lamina.core.plan import (
+    NOTHING,
+    Action,
+    Emit,
+    Patch,
+    Plan,
+    Stage,
+    change_metadata,
+    delete,
+    one_stage,
+    remove_finalizer,
+    set_status,
+)
+from lamina.core.questions import Answers, Found, Question, Read
+from lamina.errors import HookError, LaminaError, PlanFailed
+from lamina.families.metacontroller.apply import stated
+from lamina.families.metacontroller.asking import Wishes, endpoint_of, open_questions, wishes
+from lamina.families.metacontroller.desired import Desired, Key, desired, in_kind_order, observed
+from lamina.families.metacontroller.hooks import Response
+from lamina.families.metacontroller.means import Means
+from lamina.families.metacontroller.names import COMPOSITE, MANAGER
+from lamina.families.metacontroller.rolling import Rolled, roll, with_condition
+from lamina.families.metacontroller.view import View
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj
+
+_COLLECTED = frozenset(("orphan", "foregroundDeletion"))
+
+
+def questions(view: View, answers: Answers) -> tuple[Question, ...]:
+    """Return what has still to be asked before it is known what happens next."""
+    if _finalizer(view) is not None or view.releases:
+        return ()
+    if view.adopts:
+        alive = Read(meta.ref(view.parent))
+        return () if alive in answers else (alive,)
+    return open_questions(view, answers)
+
+
+def plan(view: View, answers: Answers, now: datetime) -> Plan:
+    """Decide what happens next."""
+    first = _finalizer(view)
+    if first is not None:
+        return first
+    if view.adopts or view.releases:
+        return _claim(view, answers)
+    if endpoint_of(view) is None:
+        # A controller that only finalizes has nothing to say about the living.
+        return NOTHING
+    return _follow(view, answers, wishes(view, answers), now)
+
+
+# Before the hook has its say
+
+
+def _finalizer(view: View) -> Plan | None:
+    """Return the plan that puts our finalizer on or takes it off, where it is not as it should be."""
+    setup, parent = view.setup, view.parent
+    if setup.finalize is None and view.has_finalizer:
+        released = remove_finalizer(parent, setup.finalizer)
+        return one_stage("let go", [released], because="there is no finalize hook any more")
+    if setup.finalize is not None and view.is_wanted and not view.is_deleting and not view.has_finalizer:
+        held = change_metadata(parent, finalizers=[*meta.finalizers(parent), setup.finalizer])
+        return one_stage("hold", [held], because="the finalize hook is to be asked before it goes")
+    return None
+
+
+def _claim(view: View, answers: Answers) -> Plan:
+    actions: list[Action] = [
+        change_metadata(obj, ownerReferences=meta.metadata(meta.without_owner(obj, meta.uid(view.parent))).get("ownerReferences"))
+        for obj in view.releases
+    ]  # fmt: skip
+    alive = answers.get(Read(meta.ref(view.parent)))
+    if (
+        isinstance(alive, Found)
+        and meta.uid(alive.obj) == meta.uid(view.parent)
+        and not meta.is_deleting(alive.obj)
+    ):
+        owner = meta.owner_ref(view.parent, controller=True, blocks=True)
+        actions += [
+            change_metadata(obj, ownerReferences=[*meta.owner_refs(obj), owner]) for obj in view.adopts
+        ]
+    because = f"{len(view.releases)} no longer match its selector, {len(actions) - len(view.releases)} do and are free"
+    return one_stage("claim children", actions, because=because)
+
+
+# What the hook wants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What all revisions' hooks come to."""
+
+    response: Response
+    children: tuple[Desired, ...]
+    status: Obj | None
+    finalized: bool
+    again: timedelta | None
+    wrong: tuple[LaminaError, ...] = ()
+    rolled: Rolled | None = None
+
+    @property
+    def left(self) -> frozenset[Key]:
+        return self.rolled.left if self.rolled is not None else frozenset()
+
+
+def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
+    means = Means(view=view, answers=answers)
+    there = observed(view)
+    wanted = _combined(view, means, said, there, now)
+    again = _sooner(wanted.again, view.setup.resync)
+    if wanted.finalized and view.is_finalizing and view.has_finalizer:
+        return _let_go(view, wanted, again)
+    stages: list[Stage] = []
+    because = "its children are as its hook wants them"
+    if _manages(view):
+        if wanted.rolled is not None:
+            stages += wanted.rolled.stages
+            because = wanted.rolled.step.because
+        stages += _children(view, means, wanted, there, now)
+    stages += _report(view, wanted)
+    return Plan(stages=tuple(stages), look_again=again, because=because, failure=_failure(wanted.wrong))
+
+
+def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], now: datetime) -> _Wanted:
+    latest = said.responses[said.latest]
+    wanted: dict[str, tuple[Desired, ...]] = {}
+    wrong: tuple[LaminaError, ...] = ()
+    for name, response in said.responses.items():
+        wanted[name], problems = desired(view, response.children)
+        wrong = problems if name == said.latest else wrong
+    resyncs = [one.resync_after for one in said.responses.values() if one.resync_after is not None]
+    again = min(resyncs, default=None)
+    if said.album is None:
+        return _Wanted(
+            response=latest,
+            children=wanted[said.latest],
+            status=latest.status,
+            finalized=latest.finalized,
+            again=again,
+            wrong=wrong,
+        )
+    rolled = roll(view, means, said.album, wanted, there, now)
+    return _Wanted(
+        response=latest,
+        children=rolled.wanted,
+        status=with_condition(latest.status or {}, rolled.condition),
+        finalized=all(one.finalized for one in said.responses.values()),
+        again=_sooner(again, rolled.step.look_again),
+        wrong=wrong,
+        rolled=rolled,
+    )
+
+
+def _manages(view: View) -> bool:
+    """Say whether children are ours to manage: of a parent that is going, only while we hold it up."""
+    if not view.is_deleting:
+        return True
+    collected = _COLLECTED & set(meta.finalizers(view.parent))
+    return not collected and view.has_finalizer and view.setup.finalize is not None
+
+
+def _children(
+    view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj], now: datetime
+) -> list[Stage]:
+    by_key = {child.key: child for child in wanted.children}
+    children = [
+        Child(key=key, desired=None, observed=there[key])
+        for key in in_kind_order(list(there))
+        if key not in by_key
+    ]
+    for key, child in by_key.items():
+        found = there.get(key)
+        left = key in wanted.left
+        children.append(
+            Child(
+                key=key,
+                desired=child.obj,
+                observed=found,
+                differs=found is not None and not left and not means.is_as_desired(child, found),
+                method=Method.ON_DELETE if left else child.rule.method,
+            )
+        )
+    deeds = sort_out(children)
+    gone = [one.observed for deed in (Deed.DELETE, Deed.REPLACE) for one in deeds.get(deed, ())]
+    ends: list[Action] = [delete(obj) for obj in gone if obj is not None]
+    comes: list[Action] = []
+    for one in deeds.get(Deed.CREATE, ()):
+        taken = view.world.get(meta.ref(by_key[one.key].obj))
+        comes.append(means.create(by_key[one.key]) if taken is None else _taken(view, one.key, taken, now))
+    for one in deeds.get(Deed.UPDATE, ()):
+        assert one.observed is not None
+        comes += means.update(by_key[one.key], one.observed)
+    stages = [Stage("delete children", tuple(ends))] if ends else []
+    return [*stages, Stage("make children", tuple(comes), even_after_failure=True)] if comes else stages
+
+
+def _taken(view: View, key: Key, taken: Obj, now: datetime) -> Emit:
+    """Tell that a name is in use: what has it is not ours, and is left alone."""
+    owner = meta.controller_of(taken)
+    whose = (
+        f"{owner['kind'].lower()} {owner['name']} controls it" if owner is not None else "it is not its own"
+    )
+    said = f"{meta.ref(view.parent)} cannot have {key}: {whose}"
+    return Emit(event=warning(view.parent, "NameTaken", said, by=MANAGER, now=now))
+
+
+def _report(view: View, wanted: _Wanted) -> list[Stage]:
+    """Return the stages that write a parent's status, and a decorator's labels and annotations."""
+    if view.setup.kind == COMPOSITE:
+        return _stage("say so", _composite_status(view, wanted.status or {}))
+    status = wanted.status
+    actions: list[Action] = []
+    if status is not None and "status" in view.rule.kind.subresources:
+        patch = set_status(view.parent, stated(status))
+        actions += [patch] if patch is not None else []
+    marks = _marks(view, wanted.response, status)
+    return [
+        *_stage("say so", actions),
+        *_stage("decorate", [_unversioned(view.parent, marks)] if marks else []),
+    ]
+
+
+def _stage(name: str, actions: Sequence[Action]) -> list[Stage]:
+    return [Stage(name, tuple(actions), even_after_failure=True)] if actions else []
+
+
+def _composite_status(view: View, status: Obj) -> list[Action]:
+    generation = meta.generation(view.parent)
+    wanted: Made = stated(status)
+    old: Obj = view.parent.get("status") or {}
+    if old and old == wanted and "observedGeneration" not in wanted:
+        # A schema that drops it would be written to for ever.
+        return []
+    if generation:
+        wanted = {**wanted, "observedGeneration": generation}
+    patch = set_status(view.parent, wanted)
+    return [patch] if patch is not None else []
+
+
+def _marks(view: View, response: Response, status: Obj | None) -> Made:
+    """Return the patch of a decorated object itself: labels, annotations, and a status that has no endpoint."""
+    parent = view.parent
+    metadata: Made = {}
+    for field, wanted in (("labels", response.labels), ("annotations", response.annotations)):
+        there = meta.metadata(parent).get(field) or {}
+        changed = {key: value for key, value in wanted.items() if there.get(key) != value}
+        if changed:
+            metadata[field] = changed
+    patch: Made = {"metadata": metadata} if metadata else {}
+    if status is not None and "status" not in view.rule.kind.subresources and parent.get("status") != status:
+        patch["status"] = stated(status)
+    return patch
+
+
+def _unversioned(parent: Obj, patch: Obj) -> Patch:
+    """Return a change that a status written just before it does not refuse."""
+    return Patch(ref=meta.ref(parent), uid=meta.uid(parent), version="", patch=patch)
+
+
+def _let_go(view: View, wanted: _Wanted, again: timedelta | None) -> Plan:
+    released = remove_finalizer(view.parent, view.setup.finalizer)
+    marks = _marks(view, wanted.response, None) if view.setup.kind != COMPOSITE else {}
+    metadata = {**(marks.get("metadata") or {}), **released.patch["metadata"]}
+    both = replace(released, patch={"metadata": metadata})
+    return one_stage("let go", [both], because="its finalize hook says that it is finalized", again=again)
+
+
+def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:
+    if not wrong:
+        return None
+    return wrong[0] if len(wrong) == 1 else PlanFailed(wrong)
+
+
+def _sooner(one: timedelta | None, two: timedelta | None) -> timedelta | None:
+    return min((moment for moment in (one, two) if moment is not None), default=None)
+
+
+def complain(view_parent: Obj | None, error: LaminaError, now: datetime) -> Plan:
+    """Say on a parent that it could not be synced."""
+    if view_parent is None or (isinstance(error, HookError) and error.after is not None):
+        return NOTHING
+    told = warning(view_parent, "SyncError", f"Sync error: {error}", by=MANAGER, now=now)
+    return one_stage("say so", [Emit(event=told)], because=str(error))

@@ -1,0 +1,255 @@
+"""What a world has to say about one parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lamina.core.world import Change, World
+from lamina.errors import BadRequest, SpecError
+from lamina.families.metacontroller.names import (
+    API_GROUP,
+    COMPOSITE,
+    CONTROLLER_UID,
+    DECORATED_BY,
+    RESOURCE,
+    REVISION,
+)
+from lamina.families.metacontroller.setup import ParentRule, Setup
+from lamina.objects import meta
+from lamina.objects.diff import is_same
+from lamina.objects.kinds import Kind
+from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement, from_object
+from lamina.objects.types import GroupKind, Made, Obj, Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """
+    One parent, its children, and what is to be claimed or let go.
+
+    `children` has every kind there is a rule for, empty where there is none.
+    """
+
+    setup: Setup
+    parent: Obj
+    rule: ParentRule
+    children: Mapping[Kind, tuple[Obj, ...]]
+    world: World
+    """For looking at what is in the way of a child that is not there."""
+    selector: LabelSelector = EVERYTHING
+    revisions: tuple[Obj, ...] = ()
+    adopts: tuple[Obj, ...] = ()
+    releases: tuple[Obj, ...] = ()
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.rule.wants(self.parent)
+
+    @property
+    def is_deleting(self) -> bool:
+        return meta.is_deleting(self.parent)
+
+    @property
+    def has_finalizer(self) -> bool:
+        return self.setup.finalizer in meta.finalizers(self.parent)
+
+    @property
+    def is_finalizing(self) -> bool:
+        """Say whether it is the finalize hook's turn."""
+        return self.setup.finalize is not None and (self.is_deleting or not self.is_wanted)
+
+    @property
+    def revision_labels(self) -> Made:
+        """Return what tells the revisions of this kind of parent from any other."""
+        kind = self.rule.kind
+        return {API_GROUP: kind.group, RESOURCE: kind.plural}
+
+
+def gather(setup: Setup, world: World, ref: Ref) -> View | None:
+    """Return the view of a parent, or None if it is none of ours."""
+    parent = world.get(ref)
+    rule = setup.parents.get(GroupKind(ref.group, ref.kind))
+    if parent is None or rule is None:
+        return None
+    if not rule.wants(parent) and setup.finalizer not in meta.finalizers(parent):
+        return None
+    if setup.kind == COMPOSITE:
+        return _composite(setup, world, parent, rule)
+    return View(
+        setup=setup,
+        parent=parent,
+        rule=rule,
+        world=world,
+        children={
+            child.kind: tuple(_attached(world, parent, child.kind, setup.name))
+            for child in setup.children.values()
+        },
+    )
+
+
+def _attached(world: World, parent: Obj, kind: Kind, decorator: str) -> Iterator[Obj]:
+    """Yield what this decorator made for a parent, and nobody else did."""
+    for obj in world.owned_by(meta.uid(parent), kind.group_kind):
+        ours = meta.annotations(obj).get(DECORATED_BY) == decorator
+        if ours and meta.is_controlled_by(obj, meta.uid(parent)) and _in_reach(parent, obj):
+            yield obj
+
+
+def _composite(setup: Setup, world: World, parent: Obj, rule: ParentRule) -> View:
+    selector = _selector(setup, parent)
+    claims = _Claims(parent=parent, selector=selector)
+    children = {
+        child.kind: tuple(claims.of(world, child.kind.group_kind)) for child in setup.children.values()
+    }
+    view = View(setup=setup, parent=parent, rule=rule, world=world, children=children, selector=selector)
+    revisions = tuple(claims.revisions(world, view.revision_labels)) if rule.kind.namespaced else ()
+    return View(
+        setup=setup,
+        parent=parent,
+        rule=rule,
+        world=world,
+        children=children,
+        selector=selector,
+        revisions=revisions,
+        adopts=tuple(claims.adopts),
+        releases=tuple(claims.releases),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Claims:
+    """
+    Sorts out whose objects are whose.
+
+        controlled by   labels   the parent   what happens
+        another         any      any          it is none of ours
+        us              match    any          ours
+        us              do not   lives        let go
+        us              do not   is going     it is none of ours any more
+        nobody          match    lives        adopted, unless it is going itself
+        nobody          any      otherwise    left alone
+    """
+
+    parent: Obj
+    selector: LabelSelector
+    adopts: list[Obj] = field(default_factory=list)
+    releases: list[Obj] = field(default_factory=list)
+
+    def of(self, world: World, kind: GroupKind) -> Iterator[Obj]:
+        """Yield the children of one kind that are ours."""
+        uid = meta.uid(self.parent)
+        for obj in world.owned_by(uid, kind):
+            if not meta.is_controlled_by(obj, uid) or not _in_reach(self.parent, obj):
+                continue
+            if self.selector.matches(meta.labels(obj)):
+                yield obj
+            elif not meta.is_deleting(self.parent):
+                self.releases.append(obj)
+        if not meta.is_deleting(self.parent):
+            for obj in world.unclaimed(kind, meta.namespace(self.parent) or None):
+                if self.selector.matches(meta.labels(obj)) and not meta.is_deleting(obj):
+                    self.adopts.append(obj)
+
+    def revisions(self, world: World, labels: Mapping[str, str]) -> Iterator[Obj]:
+        """Yield the revisions that are ours; what we own is ours, whatever its labels."""
+        uid = meta.uid(self.parent)
+        for obj in world.owned_by(uid, REVISION):
+            if meta.is_controlled_by(obj, uid) and not meta.is_deleting(obj):
+                yield obj
+        if not meta.is_deleting(self.parent):
+            for obj in world.unclaimed(REVISION, meta.namespace(self.parent)):
+                theirs = meta.labels(obj)
+                same = all(theirs.get(key) == value for key, value in labels.items())
+                if same and self.selector.matches(theirs) and not meta.is_deleting(obj):
+                    self.adopts.append(obj)
+
+
+def _in_reach(parent: Obj, obj: Obj) -> bool:
+    home = meta.namespace(parent)
+    return not home or meta.namespace(obj) == home
+
+
+def _selector(setup: Setup, parent: Obj) -> LabelSelector:
+    if setup.generates_selector:
+        return LabelSelector((Requirement(CONTROLLER_UID, "=", (meta.uid(parent),)),))
+    written = (parent.get("spec") or {}).get("selector")
+    where = f"{meta.ref(parent)}: spec.selector"
+    if not isinstance(written, dict) or not written:
+        raise SpecError(
+            f"{where}: expected a label selector that is not empty",
+            hint="say which children are its own, or set generateSelector on the controller",
+        )
+    try:
+        selector = from_object(written)
+    except (BadRequest, AttributeError, TypeError) as wrong:
+        raise SpecError(f"{where}: {wrong}") from None
+    if selector.is_everything:
+        raise SpecError(f"{where}: expected a label selector that is not empty")
+    return selector
+
+
+# Whom a change concerns
+
+
+def parent_changed(setup: Setup, change: Change) -> Iterable[Ref]:
+    """A change to a parent concerns it, unless only its status changed and nobody is to care."""
+    rule = setup.parents.get(change.kind.group_kind)
+    if rule is None:
+        return ()
+    shown = [obj for obj in (change.before, change.after) if obj is not None]
+    if not any(rule.wants(obj) or setup.finalizer in meta.finalizers(obj) for obj in shown):
+        return ()
+    if rule.ignores_status and len(shown) == 2 and _only_status(*shown):
+        return ()
+    return (change.ref,)
+
+
+def _only_status(before: Obj, after: Obj) -> bool:
+    return not meta.is_deleting(after) and is_same(meaning(before), meaning(after))
+
+
+def meaning(obj: Obj) -> Made:
+    """Return what somebody wants of an object: all of it but its status and the server's own bookkeeping."""
+    left_out = ("managedFields", "resourceVersion", "generation")
+    metadata = {key: value for key, value in meta.metadata(obj).items() if key not in left_out}
+    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
+
+
+def child_changed(setup: Setup, world: World, change: Change) -> Iterable[Ref]:
+    """A change to a child concerns its parent; one to an orphan, whoever might adopt it."""
+    concerned: dict[Ref, None] = {}
+    for obj in (change.before, change.after):
+        if obj is None:
+            continue
+        owner = meta.controller_of(obj)
+        if owner is not None:
+            parent = _parent(setup, world, obj, owner["apiVersion"], owner["kind"], owner["name"])
+            if parent is not None and meta.uid(parent) == owner["uid"]:
+                concerned[meta.ref(parent)] = None
+        elif setup.kind == COMPOSITE and obj is change.after:
+            concerned |= dict.fromkeys(_adopters(setup, world, obj))
+    return concerned
+
+
+def _parent(setup: Setup, world: World, child: Obj, api_version: str, kind: str, name: str) -> Obj | None:
+    group = api_version.rpartition("/")[0]
+    rule = setup.parents.get(GroupKind(group, kind))
+    if rule is None:
+        return None
+    return world.get(rule.kind.ref(meta.namespace(child), name))
+
+
+def _adopters(setup: Setup, world: World, orphan: Obj) -> Iterator[Ref]:
+    labels = meta.labels(orphan)
+    if setup.generates_selector and CONTROLLER_UID not in labels:
+        return
+    for rule in setup.parents.values():
+        reach = meta.namespace(orphan) if rule.kind.namespaced else None
+        for parent in world.every(rule.kind.group_kind, reach):
+            try:
+                if rule.wants(parent) and _selector(setup, parent).matches(labels):
+                    yield meta.ref(parent)
+            except SpecError:
+                # It says so itself; nobody else's orphan is the place to.
+                continue
