@@ -107,3 +107,46 @@ class ManualClock:
 
     def _call_off(self, number: int) -> None:
         self._alarms.pop(number, None)
+
+
+class WoundClock(ManualClock):
+    """
+    The time everybody else has too, plus what somebody has wound it on by.
+
+    For controllers on a server that has a clock of its own: what the server
+    stamps stays wall time, and who waits for a moment need not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(datetime.now(UTC))
+        self._wound = timedelta(0)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def now(self) -> datetime:
+        self._now = datetime.now(UTC) + self._wound
+        return self._now
+
+    def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
+        self.now()
+        cancel = super().call_at(when, callback)
+        self._set_timer()
+        return cancel
+
+    def wind(self, by: timedelta) -> None:
+        """Let time pass at once; whatever falls due rings."""
+        self._wound += by
+        self._wake()
+
+    def _wake(self) -> None:
+        self.now()
+        self._ring()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        alarm = self.next_alarm
+        if alarm is not None:
+            delay = max(0.0, (alarm - self.now()).total_seconds())
+            self._timer = asyncio.get_running_loop().call_later(delay, self._wake)

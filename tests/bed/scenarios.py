@@ -17,12 +17,12 @@ import pytest
 from tests.bed.server import Which
 
 ROOT = Path(__file__).parents[2]
-TESTS = ("tests/conformance/checks",)
+TESTS = ("tests/conformance/checks", "tests/scenarios")
 LISTED = ROOT / "tests" / "conformance" / "listed.txt"
-KNOWN = tuple(f"C{number:02}" for number in range(1, 81))
-
-# What a control plane without nodes cannot do, be it ever so real.
-NOT_REAL = frozenset({"simulated pods"})
+KNOWN = (
+    *(f"C{number:02}" for number in range(1, 81)),
+    *(f"MC-{number}" for number in range(1, 91)),
+)
 
 
 def check(identifier: str, *, needs: str | None = None) -> pytest.MarkDecorator:
@@ -41,18 +41,16 @@ def marked(item: pytest.Item) -> tuple[str, str | None] | None:
     return (str(mark.args[0]), mark.kwargs.get("needs")) if mark else None
 
 
-def is_due(identifier: str, needs: str | None, which: Which) -> bool:
+def is_due(identifier: str, which: Which) -> bool:
     """
     Return whether a test with this id is run.
 
     LAMINA_TEST_CHECKS names ids, or `all`. Without it the embedded server is
-    asked for what is listed, and the real one for everything it can do.
+    asked for what is listed, and the real one for everything.
     """
     if asked := os.environ.get("LAMINA_TEST_CHECKS"):
         return asked == "all" or identifier in asked.split(",")
-    if which == "real":
-        return needs not in NOT_REAL
-    return identifier in listed()
+    return which == "real" or identifier in listed()
 
 
 @dataclass(slots=True)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.bed.fixtures import api, chosen_server, kubectl, namespace, server
+from tests.bed.fixtures import api, chosen_server, kubectl, namespace
+from tests.bed.fixtures import server_with_pods as server
 from tests.bed.kubectl import Kubectl, kubectl_command
 from tests.bed.patience import settles_at
 from tests.bed.scenarios import is_due, marked
@@ -14,15 +15,10 @@ from tests.conformance.checks.objects import GROUP, widget_definition
 __all__ = ["api", "kubectl", "namespace", "server"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known."""
-    config.addinivalue_line("markers", "check(id, needs=None): the test shows what this id says")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is still open on the chosen server."""
     which = chosen_server()
-    left_out = [item for item in items if (found := marked(item)) and not is_due(*found, which)]
+    left_out = [item for item in items if (found := marked(item)) and not is_due(found[0], which)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -1,0 +1,47 @@
+"""Stories about Metacontroller, each on a stage of its own."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest_asyncio
+
+from lamina.app import App
+from lamina.client.client import Client
+from lamina.client.http import HttpTransport
+from lamina.client.kubeconfig import read_kubeconfig
+from lamina.settings import Settings
+from tests.bed.either import start_server
+from tests.bed.fixtures import chosen_server
+from tests.scenarios.hook import serve
+from tests.scenarios.metacontroller.stage import Stage, install, nothing
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def cluster() -> AsyncIterator[Client]:
+    """The server under test, with Metacontroller's kinds on it."""
+    if chosen_server() == "real":
+        with start_server("real") as server:
+            client = Client(HttpTransport(read_kubeconfig(server.kubeconfig)))
+            await install(client)
+            yield client
+            await client.close()
+        return
+    async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
+        client = app.client()
+        await install(client)
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(cluster: Client) -> AsyncIterator[Stage]:
+    """A namespace, a kind called Thing, and a hook that wants nothing until the story says otherwise."""
+    name = f"s-{uuid4().hex[:10]}"
+    await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    async with serve(nothing) as hook:
+        stage = Stage(cluster, name, hook, f"{name}.example.com")
+        await stage.given_kind("Thing")
+        try:
+            yield stage
+        finally:
+            await stage.end()
+            await cluster.delete(stage.at("Namespace", name, namespace=""))
