@@ -1,0 +1,147 @@
+"""A set of pods on paper, rolled by a hook: the smallest thing that shows what a roll does."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from lamina.core.controller import Controller
+from lamina.core.plan import Create, Delete, Patch
+from lamina.core.questions import Answer, Call, Question, Said
+from lamina.errors import AlreadyExists, Conflict, HookError, NotFound
+from lamina.families.metacontroller.controller import controller
+from lamina.families.metacontroller.names import API_VERSION
+from lamina.families.metacontroller.setup import composite
+from lamina.families.metacontroller.view import View
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Made, Obj, Ref
+from tests.unit.actors.paper import ALL_VERBS, EVENT, NAMESPACE, POD, Crashed, Paper, planned, settle
+
+CATSET = Kind("ex.example.com/v1", "CatSet", "catsets", True, ALL_VERBS, frozenset({"status"}))
+REVISION = Kind(API_VERSION, "ControllerRevision", "controllerrevisions", True, ALL_VERBS)
+PARENT = Ref("ex.example.com/v1", "CatSet", "default", "nginx")
+
+
+@dataclass
+class Cats(Paper):
+    """A cluster with a CatSet on it, and a hook that wants as many pods as it says, of the image it says."""
+
+    kinds: Kinds = Kinds((CATSET, REVISION, POD, EVENT, NAMESPACE))
+    order: tuple[int, ...] = ()
+    asked: int = 0
+    busy: set[str] = field(default_factory=set)
+    """Images that the hook does not want to hear of."""
+
+    def answer(self, question: Question) -> Answer:
+        if isinstance(question, Call):
+            self.asked += 1
+            return Said(json.dumps(self.hook(json.loads(question.body))).encode())
+        return super().answer(question)
+
+    def hook(self, said: Made) -> Made:
+        spec = said["parent"]["spec"]
+        if spec["template"]["image"] in self.busy:
+            raise HookError("the hook has a headache")
+        pods = [self.pod(number, spec["template"]["image"]) for number in self.places(spec["replicas"])]
+        return {"children": pods, "status": {"seen": len(said["children"]["Pod.v1"])}}
+
+    def places(self, replicas: int) -> list[int]:
+        return [number for number in (self.order or range(10)) if number < replicas]
+
+    def pod(self, number: int, image: str) -> Made:
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"nginx-{number}", "labels": {"app": "nginx"}},
+            "spec": {"image": image},
+        }
+
+    # ── what somebody does ──
+
+    def start(self, replicas: int = 3, image: str = "one") -> None:
+        spec = {
+            "selector": {"matchLabels": {"app": "nginx"}},
+            "replicas": replicas,
+            "template": {"image": image},
+        }
+        self.create({"apiVersion": "ex.example.com/v1", "kind": "CatSet", "metadata": {"name": "nginx", "namespace": "default"}, "spec": spec})  # fmt: skip
+
+    def want(self, **spec: Any) -> None:
+        self.patch(PARENT, {"spec": spec})
+
+    def pods(self) -> dict[str, str]:
+        return {meta.name(pod): pod["spec"]["image"] for pod in sorted(self.listed(POD), key=meta.name)}
+
+    def ready(self, *names: str, status: str = "True") -> None:
+        """Have pods become ready, or all of them."""
+        for pod in self.listed(POD):
+            if not names or meta.name(pod) in names:
+                self.patch(meta.ref(pod), {"status": {"conditions": [{"type": "Ready", "status": status}]}})
+
+    def revisions(self) -> list[Made]:
+        return self.listed(REVISION)
+
+    def condition(self) -> Made:
+        (found,) = self.get(PARENT)["status"]["conditions"]
+        assert isinstance(found, dict)
+        return found
+
+    # ── what Metacontroller does about it ──
+
+    def controller(self, method: str = "RollingRecreate", **rolling: Any) -> Controller[View]:
+        strategy = {
+            "method": method,
+            "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
+            **({"rollingUpdate": rolling} if rolling else {}),
+        }
+        history = {"fieldPaths": ["spec.template"]}
+        obj: Obj = {
+            "apiVersion": API_VERSION,
+            "kind": "CompositeController",
+            "metadata": {"name": "catset", "uid": "cc"},
+            "spec": {
+                "parentResource": {
+                    "apiVersion": "ex.example.com/v1",
+                    "resource": "catsets",
+                    "revisionHistory": history,
+                },
+                "childResources": [{"apiVersion": "v1", "resource": "pods", "updateStrategy": strategy}],
+                "hooks": {"sync": {"webhook": {"url": "http://hook/sync"}}},
+            },
+        }
+        return controller(composite(obj, self.kinds))
+
+    def settle(self, crash_after: int | None = None, **settings: Any) -> None:
+        """Let it work until there is nothing to do but wait."""
+        settle(self, self.controller(**settings), crash_after=crash_after)
+
+    def roll(self, *, crash_after: int | None = None, most: int = 50, **settings: Any) -> int:
+        """Let it work, pods becoming ready in between, until nothing changes; return after how many rounds."""
+        for number in range(most):
+            before = self.version
+            try:
+                self.settle(crash_after, **settings)
+            except Crashed:
+                # It starts again, with nothing remembered, and does not die a second time.
+                crash_after = None
+                continue
+            self.ready()
+            if self.version == before:
+                return number
+        raise AssertionError(f"the roll never ends: {self.pods()}, {self.condition()}")
+
+
+def touched(cats: Cats) -> list[tuple[str, str]]:
+    """Return what was done to pods, in order: deletions, and what each was made with."""
+    told = []
+    for action in cats.journal:
+        if isinstance(action, Delete) and action.ref.kind == "Pod":
+            told.append((action.ref.name, "deleted"))
+        elif isinstance(action, Create) and action.ref.kind == "Pod":
+            told.append((action.ref.name, action.obj["spec"]["image"]))
+        elif isinstance(action, Patch) and action.ref.kind == "Pod":
+            told.append((action.ref.name, action.patch["spec"]["image"]))
+    return told
+
+
+__all__ = ["PARENT", "POD", "AlreadyExists", "Cats", "Conflict", "NotFound", "planned", "touched"]
