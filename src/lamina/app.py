@@ -28,8 +28,11 @@ from lamina.client.kubeconfig import Access, write_kubeconfig
 from lamina.clock import Clock, WallClock
 from lamina.core.controller import AnyController
 from lamina.errors import from_status
+from lamina.families.every import chosen
 from lamina.logs import log
 from lamina.objects.types import Made
+from lamina.product import install, product
+from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
 from lamina.server.api import Api
 from lamina.server.assembly import assemble
@@ -107,6 +110,7 @@ class App:
         tasks.start(publish_groups(self.api.plane))
         await self._seed()
         await self._start_actors(tasks)
+        await self._start_families(tasks)
         self._ready = True
         gc.collect()
         gc.freeze()
@@ -158,6 +162,17 @@ class App:
 
     async def _start_actors(self, tasks: _Tasks) -> None:
         manager = Manager(self.client(CONTROLLERS), self._actors(), clock=self.clock, log=log)
+        tasks.start(manager.run())
+        await manager.ready()
+
+    async def _start_families(self, tasks: _Tasks) -> None:
+        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
+        if not families:
+            return
+        client, calls = self.client(), Calls()
+        self._stack.push_async_callback(calls.close)
+        await install(client, families)
+        manager = product(client, families, self.clock, calls)
         tasks.start(manager.run())
         await manager.ready()
 

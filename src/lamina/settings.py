@@ -45,6 +45,10 @@ class Settings:
         None, "File of stages that simulated pods go through. Default: those that come with the program."
     )
     nodes: int = _setting(1, "How many simulated nodes there are.")
+    families: str = _setting(
+        "all",
+        "Which families run, comma-separated (metacontroller), or all, or none. With simulate off, none.",
+    )
     log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
     log_format: str = _setting("text", "How log lines look: text or json.")
 

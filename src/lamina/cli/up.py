@@ -39,6 +39,9 @@ _PATIENCE = 30.0
 )
 @click.option("--stages", metavar="FILE", help="Stages that simulated pods go through, instead of the usual.")
 @click.option("--nodes", metavar="N", help="How many simulated nodes there are. Default: 1.")
+@click.option(
+    "--families", metavar="NAMES", help="Which families run: metacontroller, all, none. Default: all."
+)
 @click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")
 @click.option(

@@ -17,7 +17,6 @@ from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
 
-
 Index: TypeAlias = Callable[[Obj], Iterable[str]]
 """Under which keys an object is found: a pure function, known by who it is, so one that is made once."""
 

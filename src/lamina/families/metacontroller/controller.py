@@ -7,6 +7,7 @@ changes gives way to its next edition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -45,7 +46,9 @@ def source(options: Options = DEFAULTS) -> Source:
     return Source(
         name="metacontroller",
         watches=(watch(selects=only(*COMPOSITE)), watch(selects=only(*DECORATOR))),
-        controllers=lambda world: tuple(_controllers(world, options)),
+        controllers=lambda world: tuple(
+            controller(setup, workers=options.workers) for setup in setups(world, options)
+        ),
     )
 
 
@@ -81,18 +84,17 @@ def _own(options: Options, world: World, ref: Ref) -> lifecycle.View | None:
     return lifecycle.View(obj=obj, setup=setup)
 
 
-def _controllers(world: World, options: Options) -> list[AnyController]:
-    found: list[AnyController] = []
+def setups(world: World, options: Options) -> Iterator[Setup]:
+    """Yield every CompositeController and DecoratorController that can run."""
     for kind in (COMPOSITE, DECORATOR):
         for obj in world.every(kind):
             if not options.selector.matches(meta.labels(obj)) or meta.is_deleting(obj):
                 continue
             try:
-                found.append(controller(_setup(obj, world, options), workers=options.workers))
+                yield _setup(obj, world, options)
             except SpecError:
                 # Its keeper says so.
                 continue
-    return found
 
 
 def _setup(obj: Obj, world: World, options: Options) -> Setup:

@@ -119,7 +119,7 @@ def test_a_record_that_cannot_be_read_is_as_good_as_none(text: str) -> None:
 
 
 def test_what_the_server_drops_is_wanted_once_and_not_for_ever() -> None:
-    wanted = {
+    wanted: Made = {
         "apiVersion": "v1",
         "kind": "Child",
         "metadata": {"name": "c"},

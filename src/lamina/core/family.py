@@ -1,0 +1,59 @@
+"""
+What a family is to whoever runs it and whoever asks about it.
+
+The command line and the page know no family: they ask each the same few
+questions, and show what comes back in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lamina.core.controller import AnyController, Source
+from lamina.core.history import History
+from lamina.core.plan import Plan
+from lamina.core.world import World
+from lamina.objects.types import Made, Obj, Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """
+    How one owner stands: its history, where its targets are, and where they are going.
+
+    `goal` is the number that targets are being moved to, 0 where nothing is
+    numbered. `targets` says on which revision each is. `state` is a word,
+    `because` the sentence that goes with it.
+    """
+
+    owner: Obj
+    history: History
+    goal: int
+    targets: Mapping[str, int] = field(default_factory=dict)
+    state: str = ""
+    because: str = ""
+
+    @property
+    def arrived(self) -> int:
+        """Return how many targets are on the goal."""
+        return sum(1 for number in self.targets.values() if number == self.goal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """
+    One design.
+
+    `owners` returns everybody whose change it rolls out; `account` how one of
+    them stands, or None if it is none of this family's; `rollback` the plan that
+    takes one back, by an ordinary edit of what it asks for.
+    """
+
+    name: str
+    definitions: Callable[[], tuple[Made, ...]]
+    controllers: tuple[AnyController, ...]
+    sources: tuple[Source, ...]
+    owners: Callable[[World], tuple[Obj, ...]]
+    account: Callable[[World, Ref], Account | None]
+    rollback: Callable[[World, Ref, int | None], Plan]
