@@ -13,11 +13,18 @@ from lamina.errors import ApiError, LaminaError
 
 _COMMANDS = {
     "up": "Run a control plane on the embedded API server.",
+    "run": "Run the families against any cluster.",
+    "get": "List what is rolled out, who is where, and what it waits for.",
+    "revisions": "Show the revisions of an owner, and how they differ.",
+    "rollback": "Return an owner to an earlier revision.",
+    "explain": "Say what would happen next to an object, and why.",
+    "crds": "Print the CustomResourceDefinitions of the families.",
     "down": "Stop a control plane that runs in the background.",
     "status": "Say what runs where.",
     "kubectl": "Run kubectl against the embedded server.",
     "backup": "Save the running server's state to a file.",
     "restore": "Make a data folder out of a backup.",
+    "cel": "Evaluate an expression.",
 }
 
 

@@ -1,0 +1,22 @@
+"""`lamina crds`: the kinds of the families, for a cluster that does not have them."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import yaml
+
+from lamina.families.every import chosen
+
+
+@click.command()
+@click.option("--families", metavar="NAMES", default="all", show_default=True, help="Of which families.")
+@click.option("-o", "output", type=click.Choice(["yaml", "json"]), default="yaml", help="How to print them.")
+def crds(families: str, output: str) -> None:
+    """Print the CustomResourceDefinitions, to be applied with kubectl."""
+    definitions = [definition for family in chosen(families) for definition in family.definitions()]
+    if output == "json":
+        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions}, indent=2))
+    else:
+        click.echo(yaml.safe_dump_all(definitions, sort_keys=False), nl=False)

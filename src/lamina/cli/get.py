@@ -1,0 +1,77 @@
+"""`lamina get`: who is where on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from lamina.cli.accounts import pictured
+from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
+from lamina.cli.tables import table
+from lamina.client.client import Client
+from lamina.core.family import Account
+from lamina.families.every import chosen
+from lamina.objects import meta
+from lamina.objects.types import Made
+
+COLUMNS = ("NAMESPACE", "OWNER", "REVISION", "TARGETS", "STATE", "BECAUSE")
+
+
+@click.command()
+@click.argument("kind", metavar="[KIND[/NAME]]", required=False)
+@click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
+@cluster_options
+def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path | None, context: str) -> None:
+    """List what is rolled out: which revision each owner asks for, who is there, and what it waits for."""
+    told = with_client(reach(kubeconfig, context), lambda client: _accounts(client, kind, namespace))
+    if output == "json":
+        click.echo(json.dumps([as_json(account) for account in told], indent=2))
+        return
+    if not told:
+        click.echo("nothing is rolled out here", err=True)
+        return
+    click.echo(table(COLUMNS, [_row(account) for account in told]))
+
+
+def _row(account: Account) -> tuple[str, ...]:
+    ref = meta.ref(account.owner)
+    targets = f"{account.arrived}/{len(account.targets)}" if account.goal else "-"
+    number = str(account.goal) if account.goal else "-"
+    owner = f"{ref.kind.lower()}/{ref.name}"
+    return ref.namespace or "-", owner, number, targets, account.state, account.because
+
+
+def as_json(account: Account) -> Made:
+    """Return how an owner stands, for a program to read."""
+    ref = meta.ref(account.owner)
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "revision": account.goal,
+        "targets": dict(account.targets),
+        "state": account.state,
+        "because": account.because,
+    }
+
+
+async def _accounts(client: Client, asked: str | None, namespace: str | None) -> list[Account]:
+    word, _, name = (asked or "").partition("/")
+    wanted = kind_named(await client.discover(), word).group_kind if word else None
+    found: list[Account] = []
+    for family in chosen("all"):
+        world = await pictured(client, family)
+        for owner in family.owners(world):
+            ref = meta.ref(owner)
+            if wanted is not None and (ref.group, ref.kind) != tuple(wanted):
+                continue
+            if (namespace and ref.namespace != namespace) or (name and ref.name != name):
+                continue
+            account = family.account(world, ref)
+            if account is not None:
+                found.append(account)
+    return found

@@ -1,0 +1,106 @@
+"""Which cluster a command is about, and which object on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from lamina.cli.running import choose, servers
+from lamina.client.client import Client
+from lamina.client.http import HttpTransport
+from lamina.client.kubeconfig import IN_CLUSTER, Access, in_cluster, read_kubeconfig
+from lamina.errors import LaminaError, SettingsError
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Ref
+
+Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def cluster_options(command: Command) -> Command:
+    """Give a command the options that say which cluster it is about."""
+    for option in (
+        click.option("--context", metavar="NAME", default="", help="Which context of the kubeconfig."),
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Which cluster. Default: $KUBECONFIG, the server that `lamina up` runs, or the cluster it runs in.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def object_options(command: Command) -> Command:
+    """Give a command the options that say which object it is about, and on which cluster."""
+    namespace = click.option(
+        "-n", "--namespace", metavar="NAME", default="default", show_default=True, help="In which namespace."
+    )
+    return namespace(cluster_options(command))
+
+
+def reach(kubeconfig: Path | None, context: str) -> Access:
+    """Return how to reach the cluster that is meant."""
+    if kubeconfig is not None:
+        return read_kubeconfig(kubeconfig, context)
+    if files := os.environ.get("KUBECONFIG"):
+        return read_kubeconfig([Path(file) for file in files.split(os.pathsep) if file], context)
+    chosen = os.environ.get("LAMINA_DATA")
+    if servers():
+        return read_kubeconfig(Path(choose(Path(chosen) if chosen else None).kubeconfig), context)
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
+    if host and port and IN_CLUSTER.exists():
+        return in_cluster(host, port)
+    usual = Path.home() / ".kube" / "config"
+    if usual.exists():
+        return read_kubeconfig(usual, context)
+    raise SettingsError(
+        "there is no cluster to talk to",
+        hint="start one with `lamina up`, or name one with --kubeconfig FILE",
+    )
+
+
+def with_client(access: Access, work: Callable[[Client], Awaitable[Result]]) -> Result:
+    """Do something with a client, and close it."""
+
+    async def run() -> Result:
+        client = Client(HttpTransport(access))
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+def named(kinds: Kinds, target: str, namespace: str) -> Ref:
+    """Return the object that KIND/NAME means; the kind may be said in any of the ways kubectl takes."""
+    word, slash, name = target.partition("/")
+    if not slash or not name:
+        raise LaminaError(f"expected KIND/NAME, got {target!r}")
+    return kind_named(kinds, word).ref(namespace, name)
+
+
+def kind_named(kinds: Kinds, word: str) -> Kind:
+    """Return the kind that a word means: its name or plural, in any case, with its group or without."""
+    plain, _, group = word.lower().partition(".")
+    found = [
+        kind
+        for kind in kinds
+        if plain in (kind.plural, kind.kind.lower()) and (not group or kind.group == group)
+    ]
+    if not found:
+        raise SettingsError(
+            f"the server serves no kind {word!r}",
+            hint="see what is served with `lamina kubectl api-resources`",
+        )
+    if len(found) > 1:
+        listed = ", ".join(f"{kind.plural}.{kind.group}" for kind in found)
+        raise SettingsError(f"{word!r} may be {listed}", hint="say which, with its group")
+    return found[0]
