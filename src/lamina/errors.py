@@ -23,6 +23,7 @@ Everything lamina raises on purpose.
     ├── Unreachable               nobody answered, or not in words we know; try later
     ├── UnknownKind               the server does not serve that kind
     ├── NotSeenYet                a first look at something takes longer than one waits; try shortly
+    ├── NotLeading                another replica works for this owner now
     ├── PlanFailed                some actions of a plan were refused; carries which, and why
     ├── SpecError                 a manifest asks for something meaningless; nothing helps but an edit
     ├── RevisionNotFound          history does not go there
@@ -211,6 +212,10 @@ class UnknownKind(LaminaError):
 
 class NotSeenYet(LaminaError):
     """What a planner asked to see has not been seen in full yet. Nobody's fault; try again shortly."""
+
+
+class NotLeading(LaminaError):
+    """Another replica works for this owner now, or will in a moment: what was planned is not done."""
 
 
 class PlanFailed(LaminaError):

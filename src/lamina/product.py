@@ -14,16 +14,19 @@ from lamina.logs import log
 from lamina.objects import meta
 from lamina.runtime.asker import Caller
 from lamina.runtime.manager import Manager
+from lamina.runtime.worker import Lead
 
 MANAGER = "lamina"
 _TRIES = 200
 
 
-def product(client: Client, families: Sequence[Family], clock: Clock, caller: Caller) -> Manager:
+def product(
+    client: Client, families: Sequence[Family], clock: Clock, caller: Caller, lead: Lead | None = None
+) -> Manager:
     """Return what runs these families, ready to be run."""
     controllers = [controller for family in families for controller in family.controllers]
     sources = [source for family in families for source in family.sources]
-    return Manager(client, controllers, clock, log, sources, caller)
+    return Manager(client, controllers, clock, log, sources, caller, lead)
 
 
 async def install(client: Client, families: Sequence[Family]) -> None:

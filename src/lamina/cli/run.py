@@ -16,11 +16,37 @@ from lamina.cli.reaching import cluster_options, reach
 @click.option(
     "--install/--no-install", default=True, show_default=True, help="Have the families' kinds served first."
 )
+@click.option(
+    "--leader-election/--no-leader-election",
+    "elect",
+    default=True,
+    show_default=True,
+    help="Work only for the shards whose Lease this replica holds.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Into how many parts owners are dealt out; the same number for every replica.",
+)
+@click.option(
+    "--lease-namespace", metavar="NAME", default="default", show_default=True, help="Where the Leases are."
+)
 @click.option("--log", metavar="LEVEL", default="info", show_default=True, help="Least level of log lines.")
 @click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
 @cluster_options
 def run(
-    families: str, install: bool, log: str, log_format: str, kubeconfig: Path | None, context: str
+    families: str,
+    install: bool,
+    elect: bool,
+    shards: int,
+    lease_namespace: str,
+    log: str,
+    log_format: str,
+    kubeconfig: Path | None,
+    context: str,
 ) -> None:
     """
     Run the families against a cluster.
@@ -36,6 +62,7 @@ def run(
     from lamina.families.every import chosen
     from lamina.logs import log as lines
     from lamina.runtime.calls import Calls
+    from lamina.runtime.leases import Leases, Terms
 
     access, wanted = reach(kubeconfig, context), chosen(families)
     lines.configure(log, log_format)
@@ -48,20 +75,32 @@ def run(
         try:
             if install:
                 await product.install(client, wanted)
-            manager = product.product(client, wanted, WallClock(), calls)
-            running = asyncio.create_task(manager.run())
+            terms = Terms(namespace=lease_namespace, shards=shards)
+            leases = Leases(client, _identity(), terms, lines) if elect else None
+            manager = product.product(client, wanted, WallClock(), calls, leases)
+            tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
             await manager.ready()
+            if leases is not None:
+                leases.gained = manager.look_at_everything
+                tasks.append(asyncio.create_task(leases.run()))
             click.echo(f"lamina runs {', '.join(one.name for one in wanted)} on {access.server}", err=True)
-            waiting = asyncio.create_task(stop.wait())
-            await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                await running
-            running.cancel()
-            waiting.cancel()
-            await asyncio.gather(running, waiting, return_exceptions=True)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for task in done:
+                await task
         finally:
             await calls.close()
             await client.close()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
+
+
+def _identity() -> str:
+    """Return a name that no other replica has."""
+    import secrets
+    import socket
+
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"

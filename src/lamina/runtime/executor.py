@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from lamina.client.client import What
 from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
-from lamina.errors import ApiError, LaminaError
+from lamina.errors import ApiError, LaminaError, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.together import side_by_side
@@ -75,21 +75,29 @@ class Executor:
     def __init__(self, writer: Writer, *, manager: str, at_once: int = 32) -> None:
         self._writer, self._manager, self._at_once = writer, manager, at_once
 
-    async def run(self, plan: Plan) -> Outcome:
+    async def run(self, plan: Plan, *, allowed: Callable[[], bool] = lambda: True) -> Outcome:
         """
         Perform the actions of a stage side by side, all of them, whatever fails.
+
+        `allowed` is asked before each: whoever is no longer to write does not.
 
         The next stage starts only if none failed, unless it is marked
         `even_after_failure`. Nothing is retried here: a failed write usually
         means the plan was made from an old view, and the cure for that is a
         new plan.
         """
+
+        async def perform(action: Action) -> Sequence[Written]:
+            if not allowed():
+                raise NotLeading(f"{action.ref} is somebody else's to write")
+            return await self._perform(action)
+
         written: list[Written] = []
         refused: list[Refused] = []
         for stage in plan.stages:
             if refused and not stage.even_after_failure:
                 continue
-            results = await side_by_side(stage.actions, self._perform, at_once=self._at_once)
+            results = await side_by_side(stage.actions, perform, at_once=self._at_once)
             for action, result in zip(stage.actions, results, strict=True):
                 if isinstance(result, LaminaError):
                     refused.append(Refused(action, result))

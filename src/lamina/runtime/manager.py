@@ -30,7 +30,7 @@ from lamina.runtime.executor import Executor
 from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.informers import Hear, Informers
 from lamina.runtime.sight import Sight
-from lamina.runtime.worker import Worker
+from lamina.runtime.worker import Lead, Worker
 
 
 @dataclass(slots=True)
@@ -58,9 +58,10 @@ class Manager:
         log: Logger | None = None,
         sources: Sequence[Source] = (),
         caller: Caller | None = None,
+        lead: Lead | None = None,
     ) -> None:
         self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
-        self._caller = caller
+        self._caller, self._lead = caller, lead
         self._log: Logger = log if log is not None else default_log
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
@@ -90,6 +91,13 @@ class Manager:
     def names(self) -> tuple[str, ...]:
         """Return which controllers run."""
         return tuple(self._posts)
+
+    def look_at_everything(self) -> None:
+        """Have every controller look at all there is, as if it had just come: it may be ours now."""
+        if self._ready.is_set():
+            for post in self._posts.values():
+                post.worker.introduced = False
+            self._arrange()
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -170,6 +178,7 @@ class Manager:
             clock=self._clock,
             log=self._log,
             follow=partial(self._follow, controller.name),
+            lead=self._lead,
         )
         post = _Post(worker, tuple(map(worker.listener, controller.watches)))
         post.tasks = [

@@ -34,11 +34,13 @@ from lamina.errors import (
     HookError,
     LaminaError,
     NotFound,
+    NotLeading,
     NotSeenYet,
     PlanFailed,
     SpecError,
 )
 from lamina.logs import Logger
+from lamina.objects import meta
 from lamina.objects.types import Ref
 from lamina.runtime.asker import Asker
 from lamina.runtime.executor import Executor, Refused, Written
@@ -62,6 +64,12 @@ class Follower(Protocol):
     def __call__(self, follow: Follow) -> Informer: ...
 
 
+class Lead(Protocol):
+    """Who knows whether an owner is this replica's to work for."""
+
+    def holds(self, uid: str) -> bool: ...
+
+
 class Worker(Generic[View]):
     """Runs one controller, one key at a time and several keys at once."""
 
@@ -75,13 +83,15 @@ class Worker(Generic[View]):
         clock: Clock,
         log: Logger,
         follow: Follower | None = None,
+        lead: Lead | None = None,
     ) -> None:
         self.controller, self.sight = controller, sight
         self.queue: Queue[Ref] = Queue(clock)
         self.interests = Interests()
         self.introduced = False
         """Whether it has been told of what was there before it came."""
-        self._asker, self._executor, self._clock, self._follow = asker, executor, clock, follow
+        self._asker, self._executor, self._clock = asker, executor, clock
+        self._follow, self._lead = follow, lead
         self._log = log.bind(controller=controller.name)
         self._written: dict[Ref, Sequence[Written]] = {}
         self._doubted: dict[Ref, Sequence[Ref]] = {}
@@ -173,7 +183,7 @@ class Worker(Generic[View]):
             if plan.failure is not None:
                 raise plan.failure
             return
-        outcome = await self._executor.run(plan)
+        outcome = await self._executor.run(plan, allowed=lambda: self._leads(ref))
         self._remember(ref, outcome.written)
         if outcome.refused:
             self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
@@ -183,11 +193,22 @@ class Worker(Generic[View]):
         if plan.failure is not None:
             raise plan.failure
 
+    def _leads(self, ref: Ref) -> bool:
+        """Say whether this replica is to work on a key now."""
+        if self._lead is None:
+            return True
+        owner = self.sight.world.get(ref)
+        return self._lead.holds(meta.uid(owner) if owner is not None else str(ref))
+
     async def _attempt(self, ref: Ref) -> None:
+        if not self._leads(ref):
+            # Whoever gains its shard looks at all of it.
+            self.queue.forgive(ref)
+            return
         try:
             again = await self.reconcile(ref)
         except PlanFailed as failed:
-            serious = [error for error in failed.failures if not isinstance(error, _OUTDATED)]
+            serious = [error for error in failed.failures if not isinstance(error, (*_OUTDATED, NotLeading))]
             if serious:
                 await self._complain(ref, PlanFailed(serious))
             else:
@@ -225,7 +246,7 @@ class Worker(Generic[View]):
         self._log.warning("step failed", object=str(ref), because=str(error))
         try:
             plan = self.controller.complain(self.sight.world, ref, error, self._clock.now())
-            outcome = await self._executor.run(plan)
+            outcome = await self._executor.run(plan, allowed=lambda: self._leads(ref))
         except LaminaError as unheard:
             self._log.debug("complaint not heard", object=str(ref), because=str(unheard))
             return

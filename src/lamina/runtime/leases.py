@@ -1,0 +1,186 @@
+"""
+Which replica works for whom.
+
+Owners are dealt out to shards by their uid, and each shard is one Lease: whoever
+holds it works for its owners, and nobody else does. One shard is plain leader
+election. A replica that cannot renew in time stops by itself, before anybody
+else may take over; one that was frozen finds on waking that its time is up.
+
+Time is measured on a clock of this machine that nobody sets. What another
+replica wrote is judged by how long it has stood unchanged, never by its stamp.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Protocol
+
+from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound
+from lamina.logs import Logger
+from lamina.objects.times import micro_stamp
+from lamina.objects.types import Made, Obj, Ref
+
+
+class Keeper(Protocol):
+    """What keeping leases takes: the client's plainest verbs."""
+
+    async def get(self, ref: Ref) -> Made: ...
+
+    async def create(self, obj: Obj, *, manager: str | None = None) -> Made: ...
+
+    async def update(self, obj: Obj, *, manager: str | None = None) -> Made: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How leases are kept: where, how many, and how long each lasts, in seconds."""
+
+    namespace: str = "default"
+    name: str = "lamina"
+    shards: int = 1
+    lasts: float = 15.0
+    deadline: float = 10.0
+    """How long after the last renewal a holder goes on; shorter than a lease lasts."""
+    retry: float = 2.0
+
+
+@dataclass(slots=True)
+class _Shard:
+    number: int
+    ref: Ref
+    seen: str = ""
+    """What the lease said when it last changed."""
+    seen_at: float = 0.0
+    renewed_at: float | None = None
+    """When we last renewed it, while it is ours."""
+    stored: Made = field(default_factory=dict)
+
+
+class Leases:
+    """The shards this replica holds. `gained` is called when there are owners to look at anew."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        identity: str,
+        terms: Terms,
+        log: Logger,
+        gained: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._keeper, self._identity, self._terms, self._log = keeper, identity, terms, log
+        self.gained = gained
+        self._shards = [_Shard(number, self._ref(number)) for number in range(terms.shards)]
+
+    def _ref(self, number: int) -> Ref:
+        name = self._terms.name if self._terms.shards == 1 else f"{self._terms.name}-{number}"
+        return Ref("coordination.k8s.io/v1", "Lease", self._terms.namespace, name)
+
+    def holds(self, uid: str) -> bool:
+        """Say whether the owner with this uid is ours to work for, at this very moment."""
+        return self._is_held(self._shards[shard_of(uid, len(self._shards))])
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Return the numbers of the shards that are ours now."""
+        return tuple(shard.number for shard in self._shards if self._is_held(shard))
+
+    def _is_held(self, shard: _Shard) -> bool:
+        return shard.renewed_at is not None and monotonic() - shard.renewed_at < self._terms.deadline
+
+    async def run(self) -> None:
+        """Keep what is ours, and take what is free, until cancelled; then give everything back."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for shard in self._shards:
+                    group.create_task(self._keep(shard))
+        finally:
+            for shard in self._shards:
+                with suppress(LaminaError):
+                    await asyncio.shield(self._give_back(shard))
+
+    async def _keep(self, shard: _Shard) -> None:
+        self._log.info("Attempting to acquire leader lease", lease=str(shard.ref))
+        while True:
+            had = self._is_held(shard)
+            if not had and shard.renewed_at is not None:
+                self._log.warning("lease lost", lease=str(shard.ref), because="it was not renewed in time")
+                shard.renewed_at = None
+            if not had:
+                # Whoever has little comes before whoever has much.
+                await asyncio.sleep(self._terms.retry * 0.1 * len(self.held))
+            try:
+                await self._attempt(shard)
+            except (Conflict, AlreadyExists):
+                # Somebody else was quicker.
+                self._log.debug("lease taken", lease=str(shard.ref))
+            except LaminaError as trouble:
+                self._log.warning("lease not renewed", lease=str(shard.ref), because=str(trouble))
+            if self._is_held(shard) and not had:
+                self._log.info("Successfully acquired lease", lease=str(shard.ref))
+                self.gained()
+            await asyncio.sleep(self._terms.retry * random.uniform(0.8, 1.2))
+
+    async def _attempt(self, shard: _Shard) -> None:
+        """Take a lease that is free, or renew one that is ours."""
+        began = monotonic()
+        try:
+            there = await self._keeper.get(shard.ref)
+        except NotFound:
+            shard.stored = await self._keeper.create(self._lease(shard, None), manager=self._terms.name)
+            shard.renewed_at = began
+            return
+        spec = there.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        said = f"{holder} {spec.get('renewTime')} {there['metadata'].get('resourceVersion')}"
+        if said != shard.seen:
+            shard.seen, shard.seen_at = said, began
+        ours = holder == self._identity and shard.renewed_at is not None
+        lasts = spec.get("leaseDurationSeconds") or self._terms.lasts
+        if not ours and holder and began - shard.seen_at < lasts:
+            shard.renewed_at = None
+            return
+        shard.stored = await self._keeper.update(self._lease(shard, there), manager=self._terms.name)
+        # It counts from before the request was sent: the server may have taken its time.
+        shard.renewed_at = began
+
+    def _lease(self, shard: _Shard, there: Obj | None) -> Made:
+        now = micro_stamp(datetime.now(UTC))
+        old = (there or {}).get("spec") or {}
+        same = old.get("holderIdentity") == self._identity
+        spec = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, round(self._terms.lasts)),
+            "acquireTime": old.get("acquireTime") if same and old.get("acquireTime") else now,
+            "renewTime": now,
+            "leaseTransitions": (old.get("leaseTransitions") or 0) + (0 if same or there is None else 1),
+        }
+        if there is not None:
+            return {**there, "spec": {**old, **spec}}
+        metadata = {"name": shard.ref.name, "namespace": shard.ref.namespace}
+        return {
+            "apiVersion": shard.ref.api_version,
+            "kind": shard.ref.kind,
+            "metadata": metadata,
+            "spec": spec,
+        }
+
+    async def _give_back(self, shard: _Shard) -> None:
+        if shard.renewed_at is None:
+            return
+        shard.renewed_at = None
+        spec = {**shard.stored["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+        await self._keeper.update({**shard.stored, "spec": spec}, manager=self._terms.name)
+
+
+def shard_of(uid: str, shards: int) -> int:
+    """Return the shard an owner belongs to: the same in every replica, whatever its version of Python."""
+    if shards == 1:
+        return 0
+    return int.from_bytes(hashlib.sha256(uid.encode()).digest()[:8], "big") % shards

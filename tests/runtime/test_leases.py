@@ -1,0 +1,126 @@
+"""Which replica works for whom."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import structlog
+
+from lamina.app import App
+from lamina.client.client import Client
+from lamina.errors import Unreachable
+from lamina.objects.types import Made
+from lamina.runtime.leases import Leases, Terms, shard_of
+from tests.runtime.cluster import embedded
+
+TERMS = Terms(lasts=1, deadline=0.5, retry=0.05)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with embedded() as app:
+        assert isinstance(app, App)
+        yield app.client()
+
+
+class Replica:
+    """One process among several, whose way to the server can be cut."""
+
+    def __init__(self, client: Client, name: str, terms: Terms = TERMS) -> None:
+        self.cut = False
+        self.gains = 0
+        self._client = client
+        self.leases = Leases(self, name, terms, structlog.get_logger(), self._gained)
+        self._task: asyncio.Task[None] | None = None
+
+    def _gained(self) -> None:
+        self.gains += 1
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        async def ask(*args: Any, **settings: Any) -> Made:
+            if self.cut:
+                raise Unreachable("the line is cut")
+            answer: Made = await getattr(self._client, verb)(*args, **settings)
+            return answer
+
+        return ask
+
+    def start(self) -> "Replica":
+        self._task = asyncio.create_task(self.leases.run())
+        return self
+
+    async def stop(self) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    def holds(self) -> bool:
+        return bool(self.leases.held)
+
+
+async def until(is_so: Callable[[], bool], *replicas: Replica) -> None:
+    """Wait, and see to it that no two replicas ever hold one shard."""
+    async with asyncio.timeout(60):
+        while not is_so():
+            held = [number for replica in replicas for number in replica.leases.held]
+            assert len(held) == len(set(held)), "two replicas hold one shard"
+            await asyncio.sleep(0.005)
+
+
+async def test_one_leads_and_the_other_takes_over_when_it_leaves(client: Client) -> None:
+    one, two = Replica(client, "one").start(), Replica(client, "two").start()
+    await until(lambda: one.holds() or two.holds(), one, two)
+    leader, other = (one, two) if one.holds() else (two, one)
+
+    await leader.stop()
+    await until(other.holds, one, two)
+
+    assert other.gains == 1
+    assert not leader.holds()
+    await other.stop()
+
+
+async def test_a_leader_that_is_cut_off_stops_before_anybody_takes_over(client: Client) -> None:
+    one, two = Replica(client, "one").start(), Replica(client, "two").start()
+    await until(lambda: one.holds() or two.holds(), one, two)
+    leader, other = (one, two) if one.holds() else (two, one)
+
+    leader.cut = True
+    await until(other.holds, one, two)
+
+    leader.cut = False
+    await leader.stop()
+    await other.stop()
+
+
+async def test_a_leader_that_was_frozen_finds_that_its_time_is_up(client: Client) -> None:
+    """A process that sleeps past its lease must not write on waking, before it has heard any news."""
+    one = Replica(client, "one", Terms(lasts=1, deadline=0.001, retry=60)).start()
+    await until(lambda: one.gains == 1 or one.leases._shards[0].renewed_at is not None)
+    await asyncio.sleep(0.01)
+
+    assert not one.holds()
+    assert not one.leases.holds("anybody")
+    await one.stop()
+
+
+async def test_shards_are_spread_and_all_are_held(client: Client) -> None:
+    terms = Terms(name="many", shards=6, lasts=1, deadline=0.5, retry=0.05)
+    one, two = Replica(client, "one", terms).start(), Replica(client, "two", terms).start()
+
+    await until(lambda: len(one.leases.held) + len(two.leases.held) == 6, one, two)
+    await one.stop()
+    await until(lambda: len(two.leases.held) == 6, one, two)
+
+    await two.stop()
+
+
+def test_an_owner_has_the_same_shard_everywhere() -> None:
+    assert shard_of("11111111-2222-3333-4444-555555555555", 8) == 7
+    assert shard_of("anything", 1) == 0
+    shares = [shard_of(str(uuid4()), 4) for _ in range(4000)]
+    assert all(800 < shares.count(number) < 1200 for number in range(4))
