@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.usage import processor_seconds, resident_bytes
+from bench.workloads import roll_out
 from tests.bed.build import LOAD_GENERATOR, built
 from tests.bed.embedded import embedded_server
 from tests.bed.real import real_server
@@ -51,6 +52,7 @@ def measure(which: Which, *, seconds: float) -> Results:
         _list(server, results)
         results["memory after load"] = {"MiB": resident_bytes(server.pids) / MEBIBYTE}
         results["namespace deletion"] = {"seconds": _namespace_deletion(server)}
+    results["1,000 pods"] = roll_out(which)
     return results
 
 
@@ -58,7 +60,7 @@ def measure(which: Which, *, seconds: float) -> Results:
 def _started(which: Which) -> Iterator[Server]:
     data = Path(tempfile.mkdtemp(prefix="lamina-bench-"))
     try:
-        with real_server() if which == "real" else embedded_server(data=data) as server:
+        with real_server() if which == "real" else embedded_server(data=data, pods=True) as server:
             yield server
     finally:
         shutil.rmtree(data, ignore_errors=True)

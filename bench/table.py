@@ -83,6 +83,8 @@ ROWS: tuple[Row, ...] = (
     *_events(32, 2),
     Row(label="list of 5,000", measurement="list of 5,000", figure="p50_ms", unit="ms"),
     Row(label="namespace deletion", measurement="namespace deletion", figure="seconds", unit="s", aim=20),
+    Row(label="1,000 pods available", measurement="1,000 pods", figure="seconds", unit="s"),
+    Row(label="    CPU of everything", measurement="1,000 pods", figure="cpu_seconds", unit="s"),
 )
 
 

@@ -34,7 +34,7 @@ def _build(asked: argparse.Namespace) -> int:
 
 
 def _serve(asked: argparse.Namespace) -> int:
-    with start_server(asked.command, history=asked.history) as server:
+    with start_server(asked.command, history=asked.history, pods=asked.pods) as server:
         kubeconfig = server.kubeconfig
         if asked.kubeconfig:
             # Written beside its place and renamed: whoever waits for the file finds it whole.
@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
             "--kubeconfig", type=Path, metavar="FILE", help="where to write its kubeconfig as well"
         )
         one.add_argument("--history", metavar="TIME", help="how long old versions are kept, such as 20s")
+        one.add_argument("--pods", action="store_true", help="with nodes, and pods that run on them")
         one.set_defaults(run=_serve)
 
     one = commands.add_parser("checks", help="run checks by id")

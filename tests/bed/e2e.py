@@ -1,7 +1,7 @@
 """
 Kubernetes' own end-to-end suite, as a judge.
 
-`wanted.txt` names the tests that an API server without nodes can pass, and
+`wanted.txt` names the tests that a control plane can pass whose pods only seem to run, and
 `due.txt` those that pass on the embedded one already. A name is the full text
 of a test without the tags that the suite adds to it.
 """
@@ -22,7 +22,6 @@ from tests.bed.either import start_server
 from tests.bed.processes import Program, start, until
 from tests.bed.server import Server, Which
 from tests.bed.trouble import BedError
-from tests.bed.wire import Api
 
 LISTS = Path(__file__).parents[1] / "e2e"
 HISTORY = "20s"
@@ -65,8 +64,8 @@ def judge(which: Which, names: Sequence[str], *, shards: int, keep: Path | None 
     started = time.monotonic()
     with ExitStack() as undo:
         undo.callback(shutil.rmtree, folder, ignore_errors=True)
-        server = undo.enter_context(start_server(which, history=HISTORY))
-        _add_node(server.api())
+        # Without a node that is ready the suite refuses to start.
+        server = undo.enter_context(start_server(which, history=HISTORY, pods=True))
         parts = [part for part in _dealt(names, shards) if part]
         running = []
         for number, part in enumerate(parts):
@@ -172,39 +171,3 @@ def _verdict(spec: dict[str, Any]) -> Verdict | None:
         seconds=spec["RunTime"] / 1e9,
         trouble="" if passed else f"{spec['State']}: {failure.get('Message', '').strip()}",
     )
-
-
-def _add_node(api: Api) -> None:
-    """Create a Node that is ready and that nobody runs: without one the suite refuses to start."""
-    room = {"cpu": "8", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    information = {
-        "architecture": "amd64",
-        "operatingSystem": "linux",
-        "kernelVersion": "0",
-        "osImage": "none",
-        "containerRuntimeVersion": "none://0",
-        "kubeletVersion": f"v{E2E.version}",
-        "kubeProxyVersion": "",
-        "bootID": "",
-        "machineID": "",
-        "systemUUID": "",
-    }
-    ready = {"type": "Ready", "status": "True", "reason": "Asserted", "message": "nobody runs this node"}
-    status = {
-        "conditions": [ready],
-        "capacity": room,
-        "allocatable": room,
-        "addresses": [
-            {"type": "InternalIP", "address": "127.0.0.1"},
-            {"type": "Hostname", "address": "node-1"},
-        ],
-        "nodeInfo": information,
-    }
-    made = api.post("/api/v1/nodes", {"metadata": {"name": "node-1"}, "status": status})
-    if made.code != 201:
-        raise BedError(f"the server takes no Node: {made.text}")
-    api.patch("/api/v1/nodes/node-1/status", {"status": status})
-    # A new node is tainted until its kubelet reports, and this one has none.
-    freed = api.patch("/api/v1/nodes/node-1", {"spec": {"taints": None}})
-    if freed.code != 200 or freed.json["spec"].get("taints"):
-        raise BedError(f"the server keeps a taint on the Node: {freed.text}")

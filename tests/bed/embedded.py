@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.bed.kubeconfig import read_kubeconfig
 from tests.bed.processes import start, until
-from tests.bed.server import Server, Stopwatch, has_default_account
+from tests.bed.server import Server, Stopwatch, has_default_account, has_node
 from tests.bed.trouble import BedError
 from tests.bed.wire import Api
 
@@ -21,12 +21,13 @@ def lamina_command() -> Path:
     return command
 
 
-def embedded_server(*, history: str | None = None, data: Path | None = None) -> Server:
+def embedded_server(*, history: str | None = None, data: Path | None = None, pods: bool = False) -> Server:
     """
     Start `lamina up` on any free port and return once it is whole.
 
     It keeps nothing unless `data` names a folder for its state. `history` says
-    how long old versions are kept. The kubeconfig appears when the server is
+    how long old versions are kept. Without `pods` it is an API server alone:
+    nothing is simulated. The kubeconfig appears when the server is
     ready, so waiting for the file is waiting for the server.
     """
     folder = Path(tempfile.mkdtemp(prefix="lamina-embedded-"))
@@ -36,6 +37,7 @@ def embedded_server(*, history: str | None = None, data: Path | None = None) -> 
         command: list[str | Path] = [lamina_command(), "up", "--port", "0", "--kubeconfig", kubeconfig]
         command += ["--data", data] if data else ["--ephemeral"]
         command += ["--history", history] if history else []
+        command += [] if pods else ["--simulate", "off"]
 
         elapsed = Stopwatch()
         program = start("lamina", command, folder / "lamina.log")
@@ -48,6 +50,8 @@ def embedded_server(*, history: str | None = None, data: Path | None = None) -> 
         api = Api(access.url, str(ca_file), access.token)
         until("there was a default service account", lambda: has_default_account(api), programs=[program])
         whole_after = elapsed()
+        if pods:
+            until("there was a node", lambda: has_node(api), programs=[program])
 
         undo.pop_all()
         return Server(

@@ -3,7 +3,8 @@ Fixtures for tests that talk to a server from outside.
 
 The server is the embedded one, or the real one where LAMINA_TEST_SERVER says
 `real`. It is started once a session, so a test keeps to a namespace of its own.
-A conftest.py offers these by importing their names.
+A conftest.py offers these by importing their names; where pods have to run, it
+imports `server_with_pods` under the name of `server`.
 """
 
 import os
@@ -19,7 +20,7 @@ from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Server, Which
 from tests.bed.wire import Api
 
-__all__ = ["api", "chosen_server", "kubectl", "namespace", "server"]
+__all__ = ["api", "chosen_server", "kubectl", "namespace", "server", "server_with_pods"]
 
 
 def chosen_server() -> Which:
@@ -35,6 +36,14 @@ def server() -> Iterator[Server]:
     """The server under test, ready."""
     end_tidily_on_signals()
     with start_server(chosen_server()) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def server_with_pods() -> Iterator[Server]:
+    """The server under test with workloads that progress: both have the same nodes, scheduler and stages."""
+    end_tidily_on_signals()
+    with start_server(chosen_server(), pods=True) as started:
         yield started
 
 

@@ -14,28 +14,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bed import machines
 from tests.bed.build import APISERVER, CONTROLLER_MANAGER, ETCD_SERVER, built
 from tests.bed.certificates import Authority, KeyPair, signing_key
 from tests.bed.kubeconfig import write_kubeconfig
 from tests.bed.processes import Program, free_ports, start, until
-from tests.bed.server import Server, Stopwatch, has_default_account, is_ready
+from tests.bed.server import Server, Stopwatch, has_default_account, has_node, is_ready
 from tests.bed.trouble import BedError
 from tests.bed.wire import Api
 
 ATTEMPTS = 3
 
 
-def real_server(*, compaction: str = "5m") -> Server:
+def real_server(*, compaction: str = "5m", pods: bool = False) -> Server:
     """
     Start a real control plane with an empty store and return once it is whole.
 
-    `compaction` says how often old versions are forgotten. Ports are chosen
+    `compaction` says how often old versions are forgotten. With `pods`, our own
+    nodes, scheduler and stages are run against it, so that pods run. Ports are chosen
     before they are listened on; when somebody else takes one in between, other
     ports are tried.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            return _started(compaction)
+            return _started(compaction, pods)
         except BedError as trouble:
             if attempt == ATTEMPTS or "address already in use" not in str(trouble):
                 raise
@@ -55,7 +57,7 @@ class _Paper:
     token: str
 
 
-def _started(compaction: str) -> Server:
+def _started(compaction: str, pods: bool) -> Server:
     commands = {one.name: built(one) for one in (ETCD_SERVER, APISERVER, CONTROLLER_MANAGER)}
     folder = Path(tempfile.mkdtemp(prefix="lamina-real-"))
     with ExitStack() as undo:
@@ -83,6 +85,11 @@ def _started(compaction: str) -> Server:
         run("kube-controller-manager", _manager(paper, manager_config))
         until("there was a default service account", lambda: has_default_account(api), programs=running)
         whole_after = elapsed()
+        if pods:
+            program = start("machines", machines.command(kubeconfig), folder / "machines.log")
+            running.append(program)
+            undo.callback(program.stop)
+            until("there was a node", lambda: has_node(api), programs=running)
 
         undo.pop_all()
         return Server(

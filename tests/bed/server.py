@@ -80,6 +80,15 @@ def has_default_account(api: Api) -> bool:
         return False
 
 
+def has_node(api: Api) -> bool:
+    """Return whether there is a node that takes pods."""
+    try:
+        found = api.get("/api/v1/nodes/sim-0", patience=2.0)
+    except OSError:
+        return False
+    return found.code == 200 and not found.json["spec"].get("taints")
+
+
 class Stopwatch:
     """Seconds since it was made."""
 

@@ -8,17 +8,16 @@ from tests.bed.server import Which
 
 
 @pytest.mark.parametrize(
-    ("asked", "which",    "identifier", "needs",          "due"),
+    ("asked", "which",    "identifier", "due"),
     [
-        (None,    "real",     "C01",    None,             True),
-        (None,    "real",     "C34",    "CEL",            True),
-        (None,    "real",     "C70",    "simulated pods", False),
-        ("C70",   "real",     "C70",    "simulated pods", True),
-        ("C70",   "real",     "C01",    None,             False),
-        ("all",   "embedded", "C34",    "CEL",            True),
-        ("none",  "embedded", "C01",    None,             False),
-        (None,    "embedded", "C02",    None,             True),
-        (None,    "embedded", "C03",    None,             False),
+        (None,    "real",     "C01",    True),
+        (None,    "real",     "C70",    True),
+        ("C70",   "real",     "C70",    True),
+        ("C70",   "real",     "C01",    False),
+        ("all",   "embedded", "C34",    True),
+        ("none",  "embedded", "C01",    False),
+        (None,    "embedded", "C02",    True),
+        (None,    "embedded", "C03",    False),
     ],
 )  # fmt: skip
 def test_what_is_run_follows_the_list_the_server_and_the_request(
@@ -26,7 +25,6 @@ def test_what_is_run_follows_the_list_the_server_and_the_request(
     asked: str | None,
     which: Which,
     identifier: str,
-    needs: str | None,
     due: bool,
 ) -> None:
     monkeypatch.setattr(scenarios, "listed", lambda: ("C02",))
@@ -35,7 +33,7 @@ def test_what_is_run_follows_the_list_the_server_and_the_request(
     else:
         monkeypatch.setenv("LAMINA_TEST_CHECKS", asked)
 
-    assert is_due(identifier, needs, which) is due
+    assert is_due(identifier, which) is due
 
 
 def test_everything_listed_is_known_and_listed_once() -> None:

@@ -36,7 +36,7 @@ async def ways() -> AsyncIterator[Ways]:
         with start_server("real") as server:
             yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
         return
-    async with App(Settings(ephemeral=True, port=0)) as app:
+    async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
         yield {
             "inprocess": app.client,
             "http": lambda: Client(HttpTransport(read_kubeconfig(app.kubeconfig))),

@@ -1,5 +1,6 @@
 """What is remembered, checked against the plainest memory there is."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given
@@ -7,7 +8,7 @@ from hypothesis.strategies import booleans, lists, sampled_from, tuples
 
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import GroupKind, Ref
+from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.runtime.memory import Gone, Memory, Shelf
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
@@ -43,7 +44,10 @@ def test_every_index_says_what_a_search_would_say(
     memory.arrange(Kinds(shelf.kind for shelf in shelves.values()), shelves)
     plain: dict[Ref, dict[str, Any]] = {}
 
-    for stays, kind, namespace, name, owners in steps:
+    for number, (stays, kind, namespace, name, owners) in enumerate(steps):
+        if number == len(steps) // 2:
+            # What is asked for in the middle is kept up to date from then on.
+            memory.found(kind.group_kind, by_owners, "p")
         obj = made(kind, namespace, name, owners)
         ref = meta.ref(obj)
         if stays:
@@ -64,6 +68,13 @@ def test_every_index_says_what_a_search_would_say(
                 obj for obj in there if "p" not in [one["uid"] for one in obj["metadata"]["ownerReferences"]]
             ]
             assert _same(memory.unclaimed(kind.group_kind, namespace), unclaimed)
+    for kind in (CONFIG_MAP, SECRET):
+        for owner in "pqr":
+            of_kind = [obj for ref, obj in plain.items() if ref.kind == kind.kind]
+            assert _same(
+                memory.found(kind.group_kind, by_owners, owner),
+                [obj for obj in of_kind if owner in set(by_owners(obj))],
+            )
     for owner in "pqr":
         owned = [obj for obj in plain.values() if owner in [ref["uid"] for ref in meta.owner_refs(obj)]]
         assert _same(memory.owned_by(owner), owned)
@@ -74,6 +85,11 @@ def test_every_index_says_what_a_search_would_say(
             if ref.namespace == namespace:
                 counted[ref.kind] = counted.get(ref.kind, 0) + 1
         assert found == counted
+
+
+def by_owners(obj: Obj) -> Iterator[str]:
+    for one in meta.owner_refs(obj):
+        yield one["uid"]
 
 
 def _same(found: Any, wanted: list[dict[str, Any]]) -> bool:

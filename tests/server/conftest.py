@@ -37,7 +37,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def app() -> AsyncIterator[App]:
     """A whole control plane that keeps nothing."""
-    async with App(Settings(ephemeral=True, port=0)) as running:
+    async with App(Settings(ephemeral=True, port=0, simulate="off")) as running:
         yield running
 
 

@@ -18,7 +18,7 @@ from tests.server.speaking import CONFIG_MAPS, LONG, Scripted, connect, reach, s
 
 @pytest.mark.asyncio
 async def test_watches_end_with_a_last_chunk() -> None:
-    async with App(Settings(ephemeral=True, port=0)) as app:
+    async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
         wire = await reach(app)
         await wire.say(wire.asking("GET", "/api/v1/namespaces?watch=1"))
         head = await wire.hear_head()

@@ -31,6 +31,8 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
         ({"history": "soon"}, "'soon' is no history"),
         ({"history": "-1s"}, "is no history"),
         ({"log": "loud"}, "'loud' is no log"),
+        ({"simulate": "all"}, "'all' is no simulate"),
+        ({"nodes": "-1"}, "is no nodes"),
         ({"colour": "red"}, "there is no setting colour"),
     ],
 )

@@ -37,7 +37,11 @@ def object_owners(
     stored: list[Made], scaled: list[Made], paths: Mapping[str, Sequence[str]], api_version: str
 ) -> list[Made]:
     """Return the managedFields of an object whose Scale, seen in one of its versions, has the owners `scaled`."""
-    left = stored_owners(scaled)
+    left = {
+        identity: entry
+        for identity, entry in stored_owners(scaled).items()
+        if fieldset.has(entry.fields, ("f:spec", "f:replicas"))
+    }
     owners = Owners()
     for identity, entry in stored_owners(stored).items():
         path = paths.get(entry.api_version)

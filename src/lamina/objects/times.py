@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def stamp(moment: datetime) -> str:
     """Return a moment as a `Time`: whole seconds, cut rather than rounded."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

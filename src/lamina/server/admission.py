@@ -11,16 +11,20 @@ from collections.abc import Callable
 
 import orjson
 
-from lamina.errors import BadRequest, Cause, InternalError, Invalid
+from lamina.errors import BadRequest, Cause, Unexplained
 from lamina.merge.apply import track_update
 from lamina.merge.managed import Manager, differ_only_in_time
 from lamina.merge.schema import Schema
+from lamina.objects.digest import SAFE
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import metadata as meta
 from lamina.server import words
+from lamina.server.builtin.admit import ADMITTED, Refusal, fill_in
+from lamina.server.declared import check_type
 from lamina.server.fields import invalid_error
 from lamina.server.kind import Findings, Kind
+from lamina.server.misread import Misread, unrecognized
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
 from lamina.server.request import Request
@@ -33,62 +37,39 @@ def read_body(request: Request, target: Target, options: WriteOptions) -> Made:
     """Return the object in a request's body, decoded as its kind, with complaints about fields dealt with."""
     findings = Findings()
     content = request.headers.get("content-type", "")
-    if not request.body:
-        # An empty body is no object; the real server says so in the words of its decoder.
-        raise BadRequest(f"the object provided is unrecognized (must be of type {target.kind.kind}): couldn't get version/kind; json parse error: unexpected end of JSON input ()")  # fmt: skip
-    parsed = bodies.parse(request.body, content, findings, (target.kind.api_version, target.kind.kind))
-    if target.kind.custom and bodies.media_type(content) == bodies.PROTOBUF:
+    kind = target.kind
+    if kind.custom and bodies.media_type(content) == bodies.PROTOBUF:
         raise bodies.unsupported("application/json, application/yaml")
-    return decode(request, target.kind, parsed, findings, options)
+    try:
+        parsed = bodies.parse(request.body, content, findings, (kind.api_version, kind.kind))
+    except Misread as problem:
+        # A message that names the kind has been worded already, by a decoder that knows what it reads.
+        if problem.message != problem.why:
+            raise
+        raise unrecognized(kind.kind, request.body, problem.why) from None
+    return decode(request, kind, parsed, findings, options)
 
 
 def decode(request: Request, kind: Kind, parsed: Made, findings: Findings, options: WriteOptions) -> Made:
     """Return a parsed body as its kind stores it, without its type."""
-    check_type(kind, parsed)
+    check_type(kind, parsed, request.body)
     parsed.pop("apiVersion", None)
     parsed.pop("kind", None)
-    obj = kind.shape.decode(parsed, findings)
-    if len(findings.sentences) > 1:
+    obj = decode_as(kind, parsed, findings)
+    if len(findings.sentences) > 1 and not kind.custom:
         findings.sentences = bodies.in_order(request.body, findings.sentences)
     judge(request, kind, findings, options.validation)
     return obj
 
 
-def check_type(kind: Kind, parsed: Obj) -> None:
-    """Refuse a body that says it is something else; built-in kinds may leave it out."""
-    api_version, named = parsed.get("apiVersion"), parsed.get("kind")
-    if kind.custom:
-        if not named or not api_version:
-            missing = "Kind" if not named else "apiVersion"
-            text = orjson.dumps(parsed).decode()
-            raise BadRequest(
-                f"the object provided is unrecognized (must be of type {kind.kind}): "
-                f"Object '{missing}' is missing in '{text}' ({_hex(text)})"
-            )
-        if named != kind.kind or api_version != kind.api_version:
-            raise BadRequest(
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({kind.api_version})"
-                if api_version != kind.api_version
-                else f'{named} in version "{kind.version}" cannot be handled as a {kind.kind}'
-            )
-        return
-    if (named and named != kind.kind) or (api_version and api_version != kind.api_version):
-        shown_version = str(api_version or kind.api_version).rpartition("/")[2]
-        if named and named != kind.kind:
-            raise BadRequest(
-                f'{named} in version "{shown_version}" cannot be handled as a {kind.kind}: '
-                f"converting ({named}) to ({kind.kind}): unknown conversion"
-            )
-        raise BadRequest(
-            f"the API version in the data ({api_version}) does not match the expected API version "
-            f"({kind.api_version})"
-        )
-
-
-def _hex(text: str) -> str:
-    shown = text.encode()[:40].hex()
-    return f"{shown} ..." if len(text) > 40 else shown
+def decode_as(kind: Kind, parsed: Made, findings: Findings) -> Made:
+    """Return an object without its type as its kind stores it; that it names no owners at all is not lost."""
+    metadata = parsed.get("metadata")
+    disowned = isinstance(metadata, dict) and metadata.get("managedFields") == []
+    obj = kind.shape.decode(parsed, findings)
+    if disowned:
+        obj["metadata"]["managedFields"] = []
+    return obj
 
 
 def judge(request: Request, kind: Kind, findings: Findings, validation: str) -> None:
@@ -100,7 +81,7 @@ def judge(request: Request, kind: Kind, findings: Findings, validation: str) -> 
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
             f"strict decoding error: {', '.join(findings.sentences)}"
         )
-    for sentence in findings.sentences:
+    for sentence in findings.warnings:
         request.warn(sentence)
 
 
@@ -111,9 +92,7 @@ def place(target: Target, obj: Made) -> None:
     if not target.kind.namespaced:
         metadata.pop("namespace", None)
     elif named and named != target.namespace:
-        raise BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise words.misplaced()
     else:
         metadata["namespace"] = target.namespace
 
@@ -153,9 +132,11 @@ def admit_create(
     kind, shape, stamp = target.kind, target.kind.shape, plane.stamp()
     metadata = obj["metadata"]
     if metadata.pop("resourceVersion", None):
-        raise InternalError("resourceVersion should not be set on objects to be created")
+        raise Unexplained("resourceVersion should not be set on objects to be created")
     for field in _SAID_BY_SERVER:
         metadata.pop(field, None)
+    if "ownerReferences" in metadata:
+        _name_owners_once(request, metadata)
     metadata["uid"] = plane.new_uid()
     metadata["creationTimestamp"] = stamp
     shape.default(obj)
@@ -163,6 +144,8 @@ def admit_create(
         # Before what the kind itself sets: a creator does not own the address a Service is given.
         owned = _owned(plane, target, None, obj, options)
     metadata.pop("managedFields", None)
+    if kind.bucket in ADMITTED:
+        _ask_others(plane, kind, obj)
     shape.prepare_create(obj)
     validate_new(request, kind, obj)
     if owned:
@@ -170,7 +153,33 @@ def admit_create(
     return obj
 
 
-_SAID_BY_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+def _ask_others(plane: Plane, kind: Kind, obj: Made) -> None:
+    """Give a new object what others have to give it, or refuse it in their words."""
+    suffix = "".join(plane.choose(SAFE) for _ in range(5)) if kind.bucket == "pods" else ""
+    try:
+        fill_in(kind.bucket, obj, plane.records, suffix)
+    except Refusal as refusal:
+        raise words.forbidden(kind, meta.asked_name(obj), str(refusal)) from None
+
+
+def _name_owners_once(request: Request, metadata: Made) -> None:
+    """Drop owners that are named twice in the same words, and say so."""
+    kept, twice = [], []
+    for owner in metadata["ownerReferences"] or ():
+        if owner not in kept:
+            kept.append(owner)
+        elif owner.get("uid", "") not in twice:
+            twice.append(owner.get("uid", ""))
+    if twice:
+        metadata["ownerReferences"] = kept
+        request.warn(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and "
+            "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            + ", ".join(twice)
+        )
+
+
+_SAID_BY_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate_new(request: Request, kind: Kind, obj: Obj) -> None:
@@ -201,7 +210,11 @@ def admit_update(
     metadata = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
     meta.restore(metadata, old["metadata"])
+    if "ownerReferences" in metadata:
+        _name_owners_once(request, metadata)
     shape.default(new)
+    if owned is None and given == [] and not target.subresource:
+        owned = []
     if owned is None:
         if given is not None:
             metadata["managedFields"] = given
@@ -264,15 +277,3 @@ def _is_equal(new: Obj, old: Obj) -> bool:
     return new == old and orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         old, option=orjson.OPT_SORT_KEYS
     )
-
-
-def check_version(target: Target, wanted: str, current: str) -> None:
-    """Refuse a write that was decided on another version of the object than the stored one."""
-    if wanted and wanted != current:
-        if not wanted.isdigit():
-            raise Invalid(
-                f'{target.kind.qualified} "{target.name}" is invalid: metadata.resourceVersion: '
-                f'Invalid value: "{wanted}": must be specified for an update',
-                details={**words.details(target.kind, target.name), "kind": target.kind.kind},
-            )
-        raise words.conflict(target.kind, target.name)

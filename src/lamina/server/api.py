@@ -11,20 +11,25 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
-from lamina.errors import ApiError, InternalError, StoreError, Unavailable
+from lamina.errors import ApiError, BadRequest, InternalError, StoreError, Unavailable
 from lamina.logs import log
 from lamina.server import identity, words
+from lamina.server.builtin.catalogue import is_builtin
+from lamina.server.declared import declared_name
 from lamina.server.kind import Kind
 from lamina.server.metrics import Metrics
+from lamina.server.negotiate import PLAIN_ACCEPTS, check_route
 from lamina.server.pages import Pages
 from lamina.server.plane import Plane, Target
+from lamina.server.reads import Reads
+from lamina.server.rendering import in_form
 from lamina.server.request import ANONYMOUS, Answer, Request, error_answer
 from lamina.server.reviews import Reviews
 from lamina.server.routes import Path, take_apart
 from lamina.server.subresources import serve_below
 from lamina.server.verbs.create import create
 from lamina.server.verbs.delete import delete, delete_collection
-from lamina.server.verbs.get import get, read
+from lamina.server.verbs.get import get
 from lamina.server.verbs.list import list_
 from lamina.server.verbs.patch import patch
 from lamina.server.verbs.update import update
@@ -45,6 +50,23 @@ _ON_KIND: dict[str, tuple[str, Verb]] = {
 }
 
 
+def _verb(request: Request, path: Path, kind: Kind) -> tuple[str, Verb | None]:
+    """Return what a request does, by its method and by whether it names an object."""
+    if kind.custom and request.method == "POST":
+        # Whatever name is in the path, the object brings its own.
+        return _ON_KIND["POST"]
+    return (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
+
+
+def _refused(request: Request, target: Target, verb: str) -> ApiError:
+    """Return what is said to a request that its kind does not take."""
+    if target.kind.custom and verb == "create":
+        return words.definition_ends(target.kind, declared_name(request.body))
+    if target.kind.custom and not target.name and request.method in ("PUT", "PATCH"):
+        return BadRequest("name must be provided")
+    return words.not_allowed()
+
+
 def _still_changes(kind: Kind, verb: str) -> bool:
     """Say whether this is a change to an object whose kind is going: its finalizers must still be removed."""
     return kind.custom and verb in ("patch", "update")
@@ -58,36 +80,17 @@ class Api:
         self._pages = pages
         self._reviews = reviews
         self._metrics = metrics
+        self._reads = Reads(plane, metrics)
 
     @property
     def plane(self) -> Plane:
         return self._plane
 
     def answer_now(self, request: Request) -> Answer | None:
-        """
-        Return the answer to a plain read of one object, for which nothing has to be waited for.
-
-        Most requests are that, and most of what they would cost otherwise is
-        the task they would run in.
-        """
+        """Return the answer to a plain read of one object, for which nothing has to be waited for."""
         if request.method != "GET" or request.query or request.user is ANONYMOUS:
             return None
-        path = take_apart(request.path)
-        if path is None or not path.name or path.subresource:
-            return None
-        started = time.perf_counter()
-        try:
-            kind = self._find(path)
-            if kind.deprecation or "get" not in kind.verbs or kind.namespaced is not bool(path.namespace):
-                return None
-            answer = read(self._plane, request, Target(kind, path.namespace, path.name))
-        except ApiError as error:
-            kind, answer = None, error_answer(error)
-        except Exception:
-            # Whatever is wrong is found again, and reported, by the way that can take its time.
-            return None
-        self._metrics.count("get", kind, path, answer, time.perf_counter() - started)
-        return answer
+        return self._reads.answer(request)
 
     async def handle(self, request: Request) -> Answer:
         """Answer any request; raises nothing but cancellation."""
@@ -103,7 +106,7 @@ class Api:
                 kind = self._find(path)
                 verb, answer = await self._resource(request, path, kind)
         except ApiError as error:
-            answer = error_answer(error)
+            answer = in_form(request, error_answer(error))
         except StoreError as error:
             log.error("store failed", method=request.method, path=request.path, because=str(error))
             answer = error_answer(Unavailable(f"the log cannot be written: {error}", retry_after=1))
@@ -120,10 +123,14 @@ class Api:
     def _find(self, path: Path) -> Kind:
         kind = self._plane.registry.find(path.group, path.version, path.plural)
         if kind is None:
-            raise words.unknown_path()
+            raise self._unknown(path)
         if path.namespace and not kind.namespaced:
-            raise words.unknown_path()
+            raise self._unknown(path)
         return kind
+
+    def _unknown(self, path: Path) -> ApiError:
+        """Return what is said of a path that no kind answers: a page, but for the groups the server was born with."""
+        return words.unknown_path() if is_builtin(path.group) else words.no_page()
 
     async def _resource(self, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
         plane = self._plane
@@ -131,22 +138,28 @@ class Api:
             raise words.not_allowed()
         if kind.deprecation:
             request.warn(kind.deprecation)
+        accept = request.headers.get("accept", "")
+        if accept not in PLAIN_ACCEPTS and not kind.custom:
+            check_route(accept, streams=request.method == "GET" and not path.name)
         if path.subresource:
             target = Target(
                 kind, path.namespace, path.name, path.subresource, kind.subresource(path.subresource)
             )
             if target.below is None:
-                raise words.unknown_path()
+                raise words.not_found(kind, path.name) if kind.custom else words.unknown_path()
             return request.method.lower(), await serve_below(plane, request, target)
         target = Target(kind, path.namespace, path.name)
-        if request.method == "GET" and (path.watch or (request.query and request.flag("watch"))):
+        # An object that is named is read, whatever the query says; only its old path still watches one.
+        if request.method == "GET" and (
+            path.watch or (request.query and not path.name and request.flag("watch"))
+        ):
             return "watch", await watch(plane, request, target)
-        verb, serve = (_ON_OBJECT if path.name else _ON_KIND).get(request.method, ("", None))
-        if serve is None or path.watch or (verb not in kind.verbs and not _still_changes(kind, verb)):
-            raise words.definition_ends() if kind.custom and verb == "create" else words.not_allowed()
-        if kind.namespaced and not path.namespace and (path.name or verb == "create"):
+        verb, serve = _verb(request, path, kind)
+        if kind.namespaced and not path.namespace and verb != "list":
             # A namespaced object is only reached through its namespace.
-            raise words.unknown_path() if path.name else words.not_allowed()
+            raise self._unknown(path) if path.name or kind.custom else words.not_allowed()
+        if serve is None or path.watch or (verb not in kind.verbs and not _still_changes(kind, verb)):
+            raise _refused(request, target, verb)
         if not kind.stored:
             return verb, await self._reviews.create(plane, request, target)
         return verb, await serve(plane, request, target)

@@ -9,13 +9,17 @@ JSON; the others are read once more by a parser that can tell.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import orjson
 
-from lamina.errors import BadRequest, UnsupportedMediaType
+from lamina.errors import UnsupportedMediaType
 from lamina.objects.types import Made
+from lamina.server import words
+from lamina.server.declared import not_an_object
 from lamina.server.kind import Findings
+from lamina.server.misread import Misread, complaint
 
 _ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _YAML = ("application/yaml", "text/yaml", "application/x-yaml")
@@ -24,7 +28,9 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 def media_type(content_type: str) -> str:
     """Return a Content-Type without its parameters; absent means JSON."""
-    return content_type.partition(";")[0].strip().lower() or "application/json"
+    if not content_type:
+        return "application/json"
+    return content_type.partition(";")[0].strip().lower()
 
 
 def unsupported(accepted: str = _ACCEPTED) -> UnsupportedMediaType:
@@ -33,9 +39,16 @@ def unsupported(accepted: str = _ACCEPTED) -> UnsupportedMediaType:
     )
 
 
+def unrouted() -> UnsupportedMediaType:
+    """Return what is said where no endpoint takes the format, before anybody looks at the body."""
+    error = UnsupportedMediaType("415: Unsupported Media Type")
+    error.shows_details = True
+    return error
+
+
 def parse(data: bytes, content_type: str, findings: Findings, expected: tuple[str, str] = ("", "")) -> Made:
     """
-    Return the object in a body of one of the three formats; raises BadRequest or UnsupportedMediaType.
+    Return the object in a body of one of the three formats; raises Misread or UnsupportedMediaType.
 
     `expected` is the apiVersion and kind of the endpoint, for bodies that do not say theirs.
     """
@@ -51,38 +64,87 @@ def parse(data: bytes, content_type: str, findings: Findings, expected: tuple[st
     raise unsupported()
 
 
-def parse_json(data: bytes, findings: Findings) -> Made:
+def load(data: bytes) -> Any:
+    """Return the value of a JSON text; raises Misread with what Go has against it."""
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"{_go_words(data, error)}") from None
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if why := complaint(data):
+            raise Misread(why) from None
+        return _tolerated(data)
+
+
+def parse_json(data: bytes, findings: Findings) -> Made:
+    """Return the object in a JSON body; null is an object with nothing in it."""
+    try:
+        value = load(data)
+    except Misread as problem:
+        raise Misread(f"couldn't get version/kind; json parse error: {problem.why}") from None
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise BadRequest(f"couldn't get version/kind; json parse error: {_not_an_object(value)}")
+        raise not_an_object(value)
     try:
         compact = orjson.dumps(value) == data
     except (TypeError, orjson.JSONEncodeError):
         compact = False
     if not compact:
-        _find_duplicates(data, findings)
+        find_duplicates(data, findings)
     return value
 
 
 def parse_yaml(data: bytes, findings: Findings) -> Made:
-    """Return the object in a YAML body. JSON is YAML, and most of what is sent as YAML is JSON: that is tried first."""
+    """Return the object in a YAML body."""
+    value = load_yaml_body(data, findings)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise not_an_object(value)
+    return value
+
+
+def load_yaml_body(data: bytes, findings: Findings) -> Any:
+    """Return the value of a YAML text. JSON is YAML, and most of what is sent as YAML is JSON: that is tried first."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         # Few bodies are YAML, and its parser takes longer to load than the rest of the way in.
-        from lamina.server.yaml import YamlError, load_yaml
+        from lamina.server.yaml import YamlError, load_yaml, repeated_keys
 
         try:
-            value = load_yaml(data, findings.duplicate)
+            value = load_yaml(data)
         except YamlError as error:
-            raise BadRequest(f"error converting YAML to JSON: {error}") from None
+            raise Misread(str(error)) from None
+        findings.repeated(repeated_keys(data))
     else:
-        _find_duplicates(data, findings)
-    if not isinstance(value, dict):
-        raise BadRequest(f"couldn't get version/kind; json parse error: {_not_an_object(value)}")
+        twice = Findings()
+        find_duplicates(data, twice)
+        if twice.sentences:
+            from lamina.server.yaml import repeated_keys
+
+            findings.repeated(repeated_keys(data))
+    return value
+
+
+def _tolerated(data: bytes) -> Any:
+    """Return the value of a JSON text that Go reads and orjson does not: half of a pair of surrogates, for one."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise words.too_deep() from None
+    return _mended(value)
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float() if math.isinf(value):
+            raise Misread("json: cannot unmarshal number into Go value of type float64")
+        case list():
+            return [_mended(one) for one in value]
+        case dict():
+            return {_mended(key): _mended(one) for key, one in value.items()}
     return value
 
 
@@ -90,7 +152,7 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as it was written: every key, also one that stands twice, in order."""
 
 
-def _find_duplicates(data: bytes, findings: Findings) -> None:
+def find_duplicates(data: bytes, findings: Findings) -> None:
     """Report every key that stands twice in one object, by its path."""
     for path, count in _said(data):
         if count == 2:
@@ -129,24 +191,3 @@ def _walk(value: Any, path: str, said: list[tuple[str, int]]) -> None:
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             _walk(inner, f"{path}[{index}]", said)
-
-
-def _not_an_object(value: Any) -> str:
-    named = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}.get(
-        type(value), "null"
-    )
-    return (
-        f"json: cannot unmarshal {named} into Go value of type struct "
-        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-    )
-
-
-def _go_words(data: bytes, error: orjson.JSONDecodeError) -> str:
-    """Say what is wrong with a JSON text in the words of Go's decoder, as far as they can be told."""
-    if not data.strip():
-        return "unexpected end of JSON input"
-    position = error.pos
-    text = data.decode("utf-8", "replace")
-    if position >= len(text.rstrip()):
-        return "unexpected end of JSON input"
-    return f"invalid character {text[position]!r} looking for beginning of value"

@@ -137,7 +137,7 @@ class Bucket:
             position = self.history.end - 1
             for namespace in (None, key.namespace):
                 for reader in self.waiting.pop(namespace, ()):
-                    reader.wake(position)
+                    reader.rouse(position)
 
     def at(self, version: int) -> Shelf:
         """Return what the bucket held at a version: the shelf itself when nothing changed since."""

@@ -24,7 +24,7 @@ from lamina.server.desk import Desk
 from lamina.server.heads import head_of
 from lamina.server.incoming import Arrival, Incoming
 from lamina.server.options import deadline
-from lamina.server.request import Answer, Identity, Request, error_answer
+from lamina.server.request import Answer, Feed, Identity, Request, error_answer
 
 _UNSENT_LIMIT = 128 * 1024
 """How many bytes wait for a client to read them before it is given no more."""
@@ -287,6 +287,8 @@ class Connection(asyncio.Protocol):
         try:
             self._begin(arrival, answer, None)
             if not bare and not self._lost and not (self._desk.closing and endless):
+                if isinstance(body, Feed):
+                    body.push_to(self._take_chunk if modern else self._take_piece)
                 await self._write_out(body, modern)
         except asyncio.CancelledError:
             if self._inside or not (self._desk.closing and endless):
@@ -314,6 +316,20 @@ class Connection(asyncio.Protocol):
                 write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if modern else chunk)
             if self._full:
                 await self._drained()
+
+    def _take_chunk(self, chunk: bytes) -> bool:
+        """Write what a stream pushes, unless it should wait for the client to read, or for others' turns."""
+        if self._full or self._lost or len(chunk) > _SLICE:
+            return False
+        self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        return True
+
+    def _take_piece(self, piece: bytes) -> bool:
+        """Write what a stream pushes to a client that knows no chunks."""
+        if self._full or self._lost or len(piece) > _SLICE:
+            return False
+        self._transport.write(piece)
+        return True
 
     async def _drained(self) -> None:
         """Wait until the client has read most of what it was sent, or until it is lost."""

@@ -97,7 +97,8 @@ def not_negative(path: str, value: Any) -> list[Cause]:
 
 def invalid_error(kind: Kind, name: str, causes: Sequence[Cause]) -> Invalid:
     """Return the error for an object with these things wrong; the message says once what causes say twice."""
-    return invalid_named(kind.kind, kind.group, name, causes)
+    # Whichever group an Event is written in, what is wrong with it is found in the core one.
+    return invalid_named(kind.kind, "" if kind.bucket == "events" else kind.group, name, causes)
 
 
 def invalid_named(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Invalid:

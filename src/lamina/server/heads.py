@@ -18,9 +18,12 @@ _WARNINGS_LIMIT = 4096
 """How many characters all warnings may have together; beyond that each is cut, and some are left out."""
 _WARNING_LIMIT = 256
 _AUDIT_ID = b"Audit-Id: %b-%%012x\r\n" % str(uuid4())[:23].encode()
+_LAST_PART = (1 << 48) - 1
 _answers = count(getrandbits(48))
 _date_second = 0
 _date_line = b""
+_usual = b""
+"""The head of nearly every answer, but for its id and its length; made again every second."""
 
 
 def head_of(
@@ -34,8 +37,12 @@ def head_of(
     """
     status = answer.status
     line = _LINES[status]
-    parts = [line if modern else b"HTTP/1.0" + line[8:], _audit_id(), _date()]
-    if answer.content_type == JSON and not answer.headers:
+    date = _date()
+    plain = answer.content_type == JSON and not answer.headers
+    if plain and status == 200 and keep and modern and length is not None and not warnings:
+        return _usual % (next(_answers) & _LAST_PART, length)
+    parts = [line if modern else b"HTTP/1.0" + line[8:], _audit_id(), date]
+    if plain:
         parts.append(_PLAIN)
     else:
         parts.append(_described(answer.content_type, answer.headers))
@@ -93,12 +100,13 @@ def _quoted(sentence: str) -> bytes:
 
 def _audit_id() -> bytes:
     """Return an Audit-Id, a UUID that no other answer has: its last part counts, the rest is this process's own."""
-    return _AUDIT_ID % (next(_answers) & 0xFFFFFFFFFFFF)
+    return _AUDIT_ID % (next(_answers) & _LAST_PART)
 
 
 def _date() -> bytes:
-    global _date_second, _date_line
+    global _date_second, _date_line, _usual
     second = int(time())
     if second != _date_second:
         _date_second, _date_line = second, f"Date: {formatdate(second, usegmt=True)}\r\n".encode()
+        _usual = b"".join((_LINES[200], _AUDIT_ID, _date_line, _PLAIN, b"Content-Length: %d\r\n\r\n"))
     return _date_line

@@ -5,6 +5,9 @@ httptools finds the parts of a request; here they are bounded and put together.
 Nothing here writes or waits. Whoever feeds the bytes takes the requests in the
 order they came, and after the last of them, what was wrong with the rest.
 
+Most clients say the same headers again and again. A plain read that differs
+from one before it in what it asks for, and in nothing else, is not parsed.
+
 Nothing is read after a request that is refused, nor after one that says it is
 the last: where it ends cannot be told, or is nobody's business.
 """
@@ -28,6 +31,13 @@ _FRAMING = 8
 _DIGITS = 20
 """How long the number of a length may be: the parser minds its value, and not how many zeros stand before it."""
 _TEXT = "text/plain; charset=utf-8"
+_BRIEF = 4096
+"""How long a request may be that is known again by its bytes."""
+_ASKED = b"GET /"
+_PLAIN = bytes(range(ord("a"), ord("z") + 1)) + bytes(range(ord("A"), ord("Z") + 1)) + b"0123456789/-._~%?&=,"
+"""What a target may consist of that needs no parser."""
+_FRAMED = frozenset(("content-length", "transfer-encoding", "expect", "upgrade", "connection"))
+"""Headers that say more about the bytes on the connection than about what is asked."""
 _NAMES = {
     name.encode(): name.lower()
     for name in (
@@ -55,9 +65,11 @@ class Incoming:
     __slots__ = (
         "_body",
         "_body_size",
+        "_ending",
         "_framing",
         "_fresh",
         "_headers",
+        "_heard",
         "_in_head",
         "_keep",
         "_modern",
@@ -88,13 +100,25 @@ class Incoming:
         self._headers: dict[str, str] = {}
         self._size = self._framing = self._body_size = 0
         self._body: bytes | bytearray = b""
+        # What followed the target of a plain read, to the byte, and the headers found in that.
+        self._ending = b" "
+        self._heard: dict[str, str] = {}
 
     def feed(self, data: bytes) -> None:
         """Read some bytes. Raises what is our own mistake, and nothing for theirs."""
         if self.over:
             return
+        begins = not self.reading
+        if begins and data.endswith(self._ending) and data.startswith(_ASKED):
+            url = data[4 : -len(self._ending)]
+            if len(data) < _BRIEF and not url.translate(None, _PLAIN):
+                path, _, query = url.decode("latin-1").partition("?")
+                self.arrived.append((Request("GET", path, query, self._heard), True, True))
+                return
         try:
             self._parser.feed_data(data)
+            if begins and not self.reading and data.startswith(_ASKED):
+                self._learn(data)
             if self.reading:
                 self._measure(len(data))
         except httptools.HttpParserCallbackError as error:
@@ -108,6 +132,22 @@ class Incoming:
         except httptools.HttpParserError as error:
             if not self.over:
                 self.refuse(_bad(f"malformed HTTP request: {error}").answer)
+
+    def _learn(self, data: bytes) -> None:
+        """Note what a plain read looks like, if that is what came, alone, and nothing of another."""
+        if len(data) >= _BRIEF or len(self.arrived) != 1:
+            return
+        request, keep, modern = self.arrived[0]
+        ending = data[data.index(b" ", len(_ASKED)) :]
+        if (
+            request.method == "GET"
+            and keep
+            and modern
+            and _FRAMED.isdisjoint(request.headers)
+            and ending.startswith(b" HTTP/1.1\r\n")
+            and ending.find(b"\r\n\r\n") == len(ending) - 4
+        ):
+            self._ending, self._heard = ending, self._headers
 
     def stop(self) -> None:
         """Read nothing more, and forget what has arrived."""

@@ -39,6 +39,9 @@ class Column:
     priority: int = 0
 
 
+_REPEATED = "yaml: unmarshal errors:"
+
+
 class Findings:
     """
     What a decoder dropped on its way: unknown and duplicate fields, in the order met.
@@ -57,6 +60,21 @@ class Findings:
 
     def duplicate(self, path: str) -> None:
         self._add(f'duplicate field "{path}"')
+
+    def repeated(self, keys: Sequence[tuple[int, str]]) -> None:
+        """Report keys that stand twice in a YAML text, by their lines: its parser knows no paths."""
+        if keys:
+            lines = [f'  line {line}: key "{key}" already set in map' for line, key in keys]
+            self._add("\n".join([_REPEATED, *lines]))
+
+    @property
+    def warnings(self) -> list[str]:
+        """The same as warnings, of which each is one line."""
+        return [
+            line.strip()
+            for sentence in self.sentences
+            for line in sentence.removeprefix(f"{_REPEATED}\n").split("\n")
+        ]
 
     def _add(self, sentence: str) -> None:
         if sentence not in self.sentences:

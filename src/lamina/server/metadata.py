@@ -68,6 +68,13 @@ def generated_name(prefix: str, choose: Callable[[str], str]) -> str:
     return prefix[:_GENERATED_LIMIT] + "".join(choose(SAFE) for _ in range(_RANDOM_LENGTH))
 
 
+def asked_name(obj: Obj) -> str:
+    """Return the name an object's creator gave it: where it was generated, what it was generated from."""
+    name: str = obj["metadata"].get("name") or ""
+    prefix: str = obj["metadata"].get("generateName") or ""
+    return prefix if prefix and name[:-_RANDOM_LENGTH] == prefix[:_GENERATED_LIMIT] else name
+
+
 def restore(new: Made, old: Meta) -> None:
     """Put back into an update's metadata what only the server says, left out or got wrong by the writer."""
     if not new.get("uid") and old.get("uid"):

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lamina.server.kind import Kind
-from lamina.server.request import Answer
+from lamina.server.request import Answer, Feed, Sink
 from lamina.server.routes import Path
 from lamina.server.store import Store
 
@@ -27,7 +27,7 @@ _MOST = 10_000
 """How many combinations of labels are told apart; there are far fewer, unless somebody plays with paths."""
 
 
-class _Tally:
+class Tally:
     """How often one kind of request was served, and how long that took."""
 
     __slots__ = ("buckets", "count", "labels", "seconds")
@@ -37,6 +37,12 @@ class _Tally:
         self.count = 0
         self.seconds = 0.0
         self.buckets = [0] * (len(_BOUNDS) + 1)
+
+    def add(self, seconds: float) -> None:
+        """Count one request that took so long."""
+        self.count += 1
+        self.seconds += seconds
+        self.buckets[bisect_left(_BOUNDS, seconds)] += 1
 
 
 class Stream:
@@ -51,7 +57,11 @@ class Stream:
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         # The stream itself: being counted costs nothing a chunk.
-        return self._chunks
+        return aiter(self._chunks)
+
+    def push_to(self, sink: Sink) -> None:
+        if isinstance(self._chunks, Feed):
+            self._chunks.push_to(sink)
 
     async def __anext__(self) -> bytes:
         return await anext(self._chunks)
@@ -70,12 +80,20 @@ class Metrics:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tallies: dict[tuple[object, ...], _Tally] = {}
+        self._tallies: dict[tuple[object, ...], Tally] = {}
         self._registry: CollectorRegistry | None = None
         self.streams = 0
 
     def count(self, verb: str, kind: Kind | None, path: Path | None, answer: Answer, seconds: float) -> None:
         """Count one request."""
+        tally = self.tally(verb, kind, path, answer.status)
+        if verb == "watch":
+            tally.count += 1
+        else:
+            tally.add(seconds)
+
+    def tally(self, verb: str, kind: Kind | None, path: Path | None, status: int) -> Tally:
+        """Return where requests like this one are counted."""
         if path is None:
             scope = ""
         elif path.name or verb == "create":
@@ -86,18 +104,15 @@ class Metrics:
         below = path.subresource if path is not None and kind is not None else ""
         if below and kind is not None and kind.subresource(below) is None:
             below = ""
-        key = (verb, kind, below, scope, answer.status)
+        key = (verb, kind, below, scope, status)
         tally = self._tallies.get(key)
         if tally is None:
-            if len(self._tallies) >= _MOST:
-                return
             named = (kind.group, kind.version, kind.plural) if kind is not None else ("", "", "")
             shown = _SHOWN.get(verb) or verb.upper()
-            tally = self._tallies[key] = _Tally((shown, *named, below, scope, str(answer.status)))
-        tally.count += 1
-        if verb != "watch":
-            tally.seconds += seconds
-            tally.buckets[bisect_left(_BOUNDS, seconds)] += 1
+            tally = Tally((shown, *named, below, scope, str(status)))
+            if len(self._tallies) < _MOST:
+                self._tallies[key] = tally
+        return tally
 
     def open(self, chunks: AsyncIterator[bytes]) -> Stream:
         """Return a stream that counts as open until it is closed."""
@@ -127,10 +142,10 @@ class Metrics:
             "How long requests took, without those that stream.",
             labels=list(_LABELS),
         )
-        together: dict[tuple[str, ...], _Tally] = {}
+        together: dict[tuple[str, ...], Tally] = {}
         for tally in self._tallies.values():
             requests.add_metric(tally.labels, tally.count)
-            whole = together.setdefault(tally.labels[:-1], _Tally(tally.labels[:-1]))
+            whole = together.setdefault(tally.labels[:-1], Tally(tally.labels[:-1]))
             whole.seconds += tally.seconds
             whole.buckets = [one + other for one, other in zip(whole.buckets, tally.buckets, strict=True)]
         for labels, whole in together.items():

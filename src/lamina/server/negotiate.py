@@ -29,6 +29,8 @@ class Wanted(NamedTuple):
 
 
 PLAIN = Wanted("json", "")
+PLAIN_ACCEPTS = ("", "application/json", "*/*")
+"""What most clients accept."""
 _FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 _MEDIA = {
     "*/*": "json",
@@ -42,13 +44,35 @@ _MEDIA = {
 
 def negotiate(accept: str, forms: tuple[str, ...] = _FORMS) -> Wanted:
     """Return the representation to answer in, of those that this endpoint offers; raises NotAcceptable."""
-    if not accept or accept == "application/json" or accept == "*/*":
+    if accept in PLAIN_ACCEPTS:
         return PLAIN
     wanted = _negotiate(accept, forms)
     if wanted is None:
         offered = _ACCEPTED
         raise NotAcceptable(f"only the following media types are accepted: {offered}")
     return wanted
+
+
+_SERVED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_STREAMED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+
+
+def check_route(accept: str, *, streams: bool) -> None:
+    """
+    Refuse what no endpoint of a built-in kind writes, before anybody looks for the object.
+
+    `streams` is whether the endpoint also watches. Weights count for nothing here.
+    """
+    if any(_media(clause) in ("*/*", *_SERVED) for clause in accept.split(",")):
+        return
+    offered = ", ".join(_SERVED + _STREAMED if streams else _SERVED)
+    error = NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}")
+    error.shows_details = True
+    raise error
+
+
+def _media(clause: str) -> str:
+    return clause.partition(";")[0].strip()
 
 
 @lru_cache(maxsize=512)

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from lamina.errors import BadRequest
+from lamina.objects.printing import json_text
 from lamina.server import words
 from lamina.server.fields import invalid_named
 from lamina.server.metadata import check_field_manager
@@ -42,7 +43,7 @@ def write_options(request: Request, options: str) -> WriteOptions:
             options,
             "fieldValidation",
             "FieldValueNotSupported",
-            f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
+            f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"',
         )
     manager = request.parameter("fieldManager")
     if wrong := check_field_manager(manager):
@@ -51,14 +52,13 @@ def write_options(request: Request, options: str) -> WriteOptions:
 
 
 def _dry_run(values: list[str] | tuple[str, ...], options: str) -> bool:
-    for value in values:
-        if value != "All":
-            raise words.invalid_options(
-                options,
-                "dryRun",
-                "FieldValueNotSupported",
-                f'Unsupported value: "{value}": supported values: "All"',
-            )
+    if any(value != "All" for value in values):
+        raise words.invalid_options(
+            options,
+            "dryRun",
+            "FieldValueNotSupported",
+            f'Unsupported value: {json_text(list(values))}: supported values: "All"',
+        )
     return bool(values)
 
 

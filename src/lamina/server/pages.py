@@ -15,6 +15,7 @@ from lamina import __version__
 from lamina.errors import MethodNotAllowed
 from lamina.objects.types import Obj
 from lamina.server import words
+from lamina.server.builtin.catalogue import is_builtin
 from lamina.server.discovery import (
     Rendered,
     api_group,
@@ -73,7 +74,7 @@ class Pages:
             # What is served as resources are is read by GET alone.
             if top in ("api", "version") or (top == "apis" and path.count("/") > 2):
                 raise words.not_allowed()
-            if request.method != "HEAD":
+            if request.method != "HEAD" and top not in ("healthz", "livez", "readyz"):
                 raise words.not_allowed() if top == "apis" else MethodNotAllowed("method not allowed")
         match top:
             case "api" | "apis":
@@ -103,8 +104,9 @@ class Pages:
         wanted = negotiate(accept, ())
         document = self._document(path)
         if document is None:
-            if path.count("/") == 2 and path.startswith("/apis/"):
-                return Answer(404, b"404 page not found\n", _TEXT)
+            named = path.split("/")
+            if named[1] == "apis" and not is_builtin(named[2]):
+                raise words.no_page()
             raise words.unknown_path()
         return encode_bytes(document.body, wanted)
 

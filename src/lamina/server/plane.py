@@ -5,13 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
 
 from lamina.server.kind import Kind, Subresource
+from lamina.server.records import Records
 from lamina.server.registry import Registry
 from lamina.server.store import Key, Store
 
-_CHUNKS = 64
+if TYPE_CHECKING:
+    from lamina.server.voice import Voice
+
+_DICE = random.Random()
+"""Our own: whoever seeds the one that everybody shares must not make uids come again."""
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 
@@ -35,11 +41,12 @@ class Plane:
     def __init__(self, store: Store, registry: Registry, now: Callable[[], datetime]) -> None:
         self.store = store
         self.registry = registry
+        self.records = Records(store)
         self.clock = now
         self._second: datetime | None = None
         self._stamp = ""
-        self.chunks: dict[tuple[object, ...], bytes] = {}
-        """Bytes of the latest events, by who shares them and which they are."""
+        self.voices: WeakValueDictionary[tuple[object, ...], Voice] = WeakValueDictionary()
+        """Who speaks to watchers at present, by what they asked for."""
 
     def now(self) -> datetime:
         return self.clock()
@@ -53,17 +60,10 @@ class Plane:
 
     def new_uid(self) -> str:
         # Unique is enough: a uid is no secret, and asking the system costs more than the rest of a small write.
-        digits = f"{random.getrandbits(128):032x}"
+        digits = f"{_DICE.getrandbits(128):032x}"
         # Version 4, and of the two bits of the variant the first set and the second not.
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
     def choose(self, letters: str) -> str:
         """Return one of some letters at random."""
-        return random.choice(letters)
-
-    def keep_chunk(self, key: tuple[object, ...], chunk: bytes) -> bytes:
-        """Remember bytes that other watchers will want within this turn of the loop, and return them."""
-        if len(self.chunks) >= _CHUNKS:
-            self.chunks.clear()
-        self.chunks[key] = chunk
-        return chunk
+        return _DICE.choice(letters)

@@ -1,4 +1,4 @@
-"""What is done to a Pod beside changing it: bind it to a node, evict it, read its log."""
+"""What is done to a Pod beside changing it: bind it to a node, read its log."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lamina.errors import BadRequest
 from lamina.objects.types import Made
 from lamina.server import body as bodies
 from lamina.server import words
+from lamina.server.builtin.admit.nodes import take_place
 from lamina.server.kind import Findings
 from lamina.server.options import write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.request import Answer, Request, json_answer
-from lamina.server.verbs.delete import DeleteOptions, end
 
 
 async def bind(plane: Plane, request: Request, target: Target) -> Answer:
@@ -38,6 +38,7 @@ async def bind(plane: Plane, request: Request, target: Target) -> Answer:
     for field in ("labels", "annotations"):
         if given.get(field):
             pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **given[field]}
+    take_place(pod, node, plane.records)
     status = pod.setdefault("status", {})
     conditions = [one for one in status.get("conditions") or () if one.get("type") != "PodScheduled"]
     conditions.append(
@@ -46,27 +47,6 @@ async def bind(plane: Plane, request: Request, target: Target) -> Answer:
     status["conditions"] = conditions
     if not options.dry_run:
         await plane.store.append(target.key, pod, expect=row)
-    return json_answer(
-        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
-    )
-
-
-async def evict(plane: Plane, request: Request, target: Target) -> Answer:
-    """Delete a Pod on somebody's behalf."""
-    eviction = bodies.parse(request.body, request.headers.get("content-type", ""), Findings())
-    asked = eviction.get("deleteOptions") or {}
-    conditions = asked.get("preconditions") or {}
-    options = DeleteOptions(
-        asked.get("propagationPolicy"),
-        asked.get("gracePeriodSeconds"),
-        conditions.get("uid") or "",
-        conditions.get("resourceVersion") or "",
-        bool(asked.get("dryRun")) or write_options(request, "CreateOptions").dry_run,
-    )
-    row = plane.store.newest(target.key)
-    if row is None:
-        raise words.not_found(target.kind, target.name)
-    await end(plane, target, row, options)
     return json_answer(
         {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
     )

@@ -7,7 +7,7 @@ would have written as JSON. A zero is on the wire whether anybody meant it or
 not, so it is dropped, unless the field is a pointer in Go (then it was meant)
 or one that JSON always shows, as it does every struct.
 
-Any bytes give an object or BadRequest, in time proportional to their number.
+Any bytes give an object or Misread, in time proportional to their number.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import orjson
 
-from lamina.errors import BadRequest
 from lamina.objects.types import Made
+from lamina.server.misread import Misread, unhandled, unrecognized
 from lamina.server.protobuf_forms import TIMES
 from lamina.server.protobuf_messages import (
     ENTRY,
@@ -56,7 +56,7 @@ def decode(body: bytes, expected: tuple[str, str] = ("", "")) -> tuple[str, str,
 
     `expected` is the apiVersion and kind of the endpoint: they are assumed
     where the envelope names none, and named where the body makes no sense.
-    Raises BadRequest for anything that is no message of a known kind.
+    Raises Misread for anything that is no message of a known kind.
     """
     api_version, kind = "", ""
     try:
@@ -84,17 +84,13 @@ def _said(problem: Exception) -> str:
     return str(problem)
 
 
-def _refusal(problem: str, body: bytes, expected: str, api_version: str, kind: str) -> BadRequest:
+def _refusal(problem: str, body: bytes, expected: str, api_version: str, kind: str) -> Misread:
     """Return the error in the words of Kubernetes, which differ once it is known what the body wants to be."""
     if not expected:
-        return BadRequest(problem)
+        return Misread(problem)
     if kind:
-        version = api_version.rpartition("/")[2]
-        return BadRequest(f'{kind} in version "{version}" cannot be handled as a {expected}: {problem}')
-    shown = body[:30].hex() + (" ..." if len(body) > 30 else "") if body else "<empty>"
-    return BadRequest(
-        f"the object provided is unrecognized (must be of type {expected}): {problem} ({shown})"
-    )
+        return unhandled(kind, api_version.rpartition("/")[2], expected, problem)
+    return unrecognized(expected, body, problem)
 
 
 def _unknown(api_version: str, kind: str) -> str:

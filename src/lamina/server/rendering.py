@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 import orjson
 
-from lamina.errors import BadRequest, NotAcceptable
+from lamina.errors import BadRequest, NotAcceptable, Unexplained
 from lamina.objects.types import Made
 from lamina.server.encoding import encode_stored
 from lamina.server.kind import Kind
-from lamina.server.negotiate import PLAIN, Wanted, negotiate
-from lamina.server.request import Answer, Request
+from lamina.server.negotiate import PLAIN, PLAIN_ACCEPTS, Wanted, negotiate
+from lamina.server.request import JSON, Answer, Request
 from lamina.server.store import Row
 from lamina.server.tables import table
 
@@ -93,7 +93,11 @@ def object_answer(request: Request, kind: Kind, value: bytes, now: datetime, sta
         case "PartialObjectMetadata":
             return encode_bytes(partial(value), wanted, status)
         case "PartialObjectMetadataList":
-            raise NotAcceptable("only the following media types are accepted: application/json")
+            if kind.custom:
+                raise Unexplained("content is not a list")
+            raise NotAcceptable(
+                f"you requested {wanted.form}, but the requested object is not a list ({_go_type(kind, kind.kind)})"
+            )
         case _:
             return encode_bytes(whole(kind, value), wanted, status)
 
@@ -119,9 +123,14 @@ def list_answer(
                 wanted,
             )
         case "PartialObjectMetadata":
-            raise NotAcceptable("only the following media types are accepted: application/json")
+            named = "*unstructured.UnstructuredList" if kind.custom else _go_type(kind, kind.list_kind)
+            raise NotAcceptable(f"you requested {wanted.form}, but the requested object is a list ({named})")
         case _:
             return encode_bytes(list_body(kind, values, metadata), wanted)
+
+
+def _go_type(kind: Kind, named: str) -> str:
+    return f"*{kind.group.partition('.')[0] or 'core'}.{named}"
 
 
 def list_body(kind: Kind, values: Sequence[bytes], metadata: Mapping[str, Any]) -> bytes:
@@ -152,6 +161,20 @@ def encode_bytes(value: bytes, wanted: Wanted, status: int = 200) -> Answer:
     if wanted.media == "yaml":
         return Answer(status, _dump(orjson.loads(value)), "application/yaml")
     return Answer(status, value, wanted.content_type)
+
+
+def in_form(request: Request, answer: Answer) -> Answer:
+    """Return a Status in YAML where the client would rather have that; it is JSON otherwise."""
+    accept = request.headers.get("accept", "")
+    if accept in PLAIN_ACCEPTS or answer.content_type != JSON or not isinstance(answer.body, bytes):
+        return answer
+    try:
+        wanted = negotiate(accept)
+    except NotAcceptable:
+        return answer
+    if wanted.media == "yaml":
+        answer.body, answer.content_type = _dump(orjson.loads(answer.body)), "application/yaml"
+    return answer
 
 
 def included(request: Request) -> str:

@@ -7,8 +7,9 @@ this process meets the very server that kubectl meets.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
 from urllib.parse import parse_qs
 
 import orjson
@@ -81,16 +82,30 @@ class Request:
         if not text:
             return None
         try:
-            return int(text)
+            number = int(text)
         except ValueError:
-            raise BadRequest(
-                f'strconv.ParseInt: parsing "{text}": invalid syntax',
-            ) from None
+            raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if not -(2**63) <= number < 2**63:
+            raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return number
 
     def warn(self, sentence: str) -> None:
         """Say something beside the answer; it becomes a Warning header, once."""
         if sentence not in self.warnings:
             self.warnings.append(sentence)
+
+
+Sink: TypeAlias = Callable[[bytes], bool]
+"""Takes a piece of a stream at once, and says whether it did."""
+
+
+@runtime_checkable
+class Feed(Protocol):
+    """A stream that can do without being asked: what comes while its reader waits may be pushed."""
+
+    def push_to(self, sink: Sink) -> None:
+        """Push into a sink; what the sink does not take is there to be read. Said before anything is read."""
+        ...
 
 
 class Answer:
@@ -121,6 +136,8 @@ def json_answer(value: object, status: int = 200) -> Answer:
 
 
 def error_answer(error: ApiError) -> Answer:
-    """Return the Status that says what went wrong."""
+    """Return the Status that says what went wrong, or the page that does."""
+    if error.is_page:
+        return Answer(error.code, f"{error.message}\n".encode(), "text/plain; charset=utf-8")
     headers = [("retry-after", str(error.retry_after))] if error.retry_after is not None else []
     return Answer(error.code, orjson.dumps(error.status()), headers=headers)

@@ -32,7 +32,7 @@ _OF_NAMESPACES = ("status", "finalize")
 
 def take_apart(path: str) -> Path | None:
     """Return the parts of a resource path, None for any other path."""
-    parts = path.split("/")
+    parts = (unquote(path) if "%" in path else path).split("/")
     if len(parts) < 4:
         return None
     if parts[-1] == "":
@@ -56,7 +56,5 @@ def take_apart(path: str) -> Path | None:
         and not (group == "" and rest[2] in _OF_NAMESPACES and len(rest) == 3)
     ):
         namespace, rest = rest[1], rest[2:]
-    if "%" in path:
-        namespace, rest = unquote(namespace), [unquote(part) for part in rest]
     plural, name, *below = [*rest, ""] if len(rest) == 1 else rest
     return Path(group, version, namespace, plural, name, "/".join(below), watch)

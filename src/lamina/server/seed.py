@@ -1,12 +1,35 @@
-"""What a cluster has from the beginning, beside its namespaces: the Service that leads to its own API."""
+"""
+What a cluster has from the beginning, beside its namespaces.
+
+The Service that leads to its own API, and the two classes of Pods that nothing
+else comes before.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
 
 from lamina.objects.types import Made
 from lamina.server.builtin.services import POOL
 
 _NAME = "kubernetes"
 _LABELS = {"component": "apiserver", "provider": "kubernetes"}
+
+
+SYSTEM_PRIORITIES: Final[Sequence[Made]] = (
+    {
+        "metadata": {"name": "system-node-critical"},
+        "value": 2_000_001_000,
+        "description": "Used for system critical pods that must not be moved from their current node.",
+    },
+    {
+        "metadata": {"name": "system-cluster-critical"},
+        "value": 2_000_000_000,
+        "description": "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary.",
+    },
+)
 
 
 def own_service(port: int) -> Made:

@@ -59,6 +59,8 @@ class Selection:
 
     def _read_fields(self, text: str) -> None:
         for field, equal, value in parse_field_selector(text):
+            if not field and not value:
+                continue
             if why := _refusal(self._kind, field):
                 raise BadRequest(why)
             self._fields.append((field, equal, value))

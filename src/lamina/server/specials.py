@@ -7,6 +7,7 @@ given to Services, the other CRDs of a group, the namespaces that must stay.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -15,16 +16,22 @@ import orjson
 from lamina.objects.conditions import with_condition
 from lamina.objects.types import Made, Obj
 from lamina.server import words
+from lamina.server.builtin.admit import ADMITTED, Refusal, judge
+from lamina.server.builtin.admit.accounts import ACCOUNTS, DEFAULT
 from lamina.server.builtin.services import allocate, given_to
 from lamina.server.builtin.signing import sign_request
 from lamina.server.custom.names import status_of
 from lamina.server.kind import Kind
+from lamina.server.metadata import asked_name
 from lamina.server.plane import Plane, Target
 from lamina.server.registry import CRDS
 from lamina.server.request import Identity
+from lamina.server.store import Key
 
 _PROTECTED: Final = ("default", "kube-system", "kube-public")
 _GRACE: Final = 30
+_PATIENCE: Final = 1.5
+"""How many seconds a real server waits for a default account, give or take."""
 _REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
 _CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -33,6 +40,8 @@ def before_create(plane: Plane, target: Target, obj: Made, user: Identity) -> No
     """Finish an admitted object with what only the present state of the store, or who asks, can tell."""
     if target.kind.bucket == _REQUESTS:
         sign_request(obj, user.name, user.uid, list(user.groups), {})
+    if target.kind.bucket in ADMITTED:
+        _ask_others(plane, target, obj, None)
     hook = _ON_CREATE.get(target.kind.bucket)
     if hook is not None:
         hook(plane, target, obj, None)
@@ -40,6 +49,8 @@ def before_create(plane: Plane, target: Target, obj: Made, user: Identity) -> No
 
 def before_update(plane: Plane, target: Target, new: Made, old: Obj) -> None:
     """The same for a change."""
+    if target.kind.bucket in ADMITTED and not target.subresource:
+        _ask_others(plane, target, new, old)
     hook = _ON_UPDATE.get(target.kind.bucket)
     if hook is not None:
         hook(plane, target, new, old)
@@ -64,6 +75,33 @@ def grace_of(kind: Kind, obj: Obj, asked: int | None) -> int:
     if asked is None:
         asked = spec.get("terminationGracePeriodSeconds", _GRACE)
     return max(0, asked)
+
+
+def _ask_others(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
+    """Refuse what other objects are against, in their words."""
+    try:
+        judge(target.kind.bucket, new, old, plane.records)
+    except Refusal as refusal:
+        raise words.forbidden(target.kind, asked_name(new), str(refusal)) from None
+
+
+async def await_account(plane: Plane, target: Target, obj: Obj) -> None:
+    """
+    Give the default account of a young namespace a moment to appear before its first Pod is judged.
+
+    Somebody creates it once they hear of the namespace. Other accounts are there or are not.
+    """
+    if target.kind.bucket != "pods":
+        return
+    named = (obj.get("spec") or {}).get("serviceAccountName") or DEFAULT
+    key = Key(ACCOUNTS, target.namespace, DEFAULT)
+    if named != DEFAULT or plane.store.newest(key) is not None:
+        return
+    deadline = time.monotonic() + _PATIENCE
+    follower = plane.store.follow(plane.store.version, ACCOUNTS, target.namespace)
+    while plane.store.newest(key) is None and (left := deadline - time.monotonic()) > 0:
+        if await follower.next(left) is None:
+            return
 
 
 def _addresses(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:

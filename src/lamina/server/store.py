@@ -17,10 +17,10 @@ so there may be gaps.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from lamina.objects.types import Made
 
@@ -56,6 +56,10 @@ class Event(NamedTuple):
 
     row: Row
     previous: Row | None
+
+
+Offer: TypeAlias = Callable[[Sequence[Event]], bool]
+"""What a batch is offered to; it says whether it took the batch."""
 
 
 class Expect(Enum):
@@ -96,8 +100,13 @@ class Follower(Protocol):
 
     async def __anext__(self) -> Sequence[Event]: ...
 
-    async def next(self, timeout: float | None = None) -> Sequence[Event] | None:
-        """Return the next batch; an empty one if none came within the timeout, None once the store closed."""
+    async def next(self, timeout: float | None = None, offer: Offer | None = None) -> Sequence[Event] | None:
+        """
+        Return the next batch; an empty one if none came within the timeout, None once the store closed.
+
+        A batch that comes while this waits is handed out by `offer` if that
+        takes it, and then the wait goes on, up to the same moment.
+        """
         ...
 
 

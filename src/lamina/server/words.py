@@ -42,17 +42,31 @@ def unknown_path() -> NotFound:
     return error
 
 
+def no_page() -> NotFound:
+    error = NotFound("404 page not found")
+    error.is_page = True
+    return error
+
+
+def not_supported(kind: Kind, verb: str) -> MethodNotAllowed:
+    """Say that what is served below a custom object does not take a verb."""
+    return MethodNotAllowed(
+        f'{verb} is not supported on resources of kind "{_resource(kind)}"', details=details(kind, "")
+    )
+
+
 def not_allowed() -> MethodNotAllowed:
     error = MethodNotAllowed("the server does not allow this method on the requested resource")
     error.shows_details = True
     return error
 
 
-def already_exists(kind: Kind, name: str, *, ending: bool = False) -> AlreadyExists:
+def already_exists(kind: Kind, name: str, *, ending: bool = False, generated: bool = False) -> AlreadyExists:
     said = f'{_resource(kind)} "{name}" already exists'
-    return AlreadyExists(
-        f"object is being deleted: {said}" if ending else said, details=details(kind, name)
-    )
+    if generated:
+        said += ", the server was not able to generate a unique name for the object"
+        return AlreadyExists(said, details=details(kind, name), retry_after=1)
+    return AlreadyExists(f"object is being deleted: {said}" if ending else said, details=details(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> Conflict:
@@ -85,16 +99,43 @@ def invalid_options(options: str, field: str, reason: str, message: str) -> Inva
     )
 
 
-def too_large_version(wanted: int, current: int) -> TimedOut:
+def invalid_resource(kind: Kind, name: str, field: str, message: str) -> Invalid:
+    """Say what is wrong with a field where it is found so late that the resource is named and not the kind."""
+    return Invalid(
+        f'{_resource(kind)} "{name}" is invalid: {field}: {message}',
+        details=details(kind, name),
+        causes=[Cause("FieldValueInvalid", message, field)],
+    )
+
+
+def nameless(name: str) -> BadRequest:
+    return BadRequest(
+        f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    )
+
+
+def misnamed(given: str, name: str) -> BadRequest:
+    return BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def misplaced() -> BadRequest:
+    return BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def too_large_version(wanted: int, current: int, opening: str = "") -> TimedOut:
     return TimedOut(
-        f"Too large resource version: {wanted}, current: {current}",
+        f"{opening}Too large resource version: {wanted}, current: {current}",
         causes=[Cause("ResourceVersionTooLarge", "Too large resource version", "")],
         retry_after=1,
     )
 
 
+def unparsed_version(text: str) -> str:
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+
+
 def bad_version(text: str) -> BadRequest:
-    return BadRequest(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+    return BadRequest(f"invalid resource version: {unparsed_version(text)}")
 
 
 def expired(wanted: int, oldest: int) -> Gone:
@@ -105,5 +146,5 @@ def too_deep() -> BadRequest:
     return BadRequest("the object is nested too deeply")
 
 
-def definition_ends() -> MethodNotAllowed:
-    return MethodNotAllowed("create not allowed while custom resource definition is terminating")
+def definition_ends(kind: Kind, name: str) -> Forbidden:
+    return forbidden(kind, name, "create not allowed while custom resource definition is terminating")

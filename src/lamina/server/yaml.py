@@ -93,7 +93,8 @@ def load_yaml(data: bytes | str, duplicate: Callable[[str], None] | None = None)
     """Return the JSON value of a YAML document; keys that repeat are given to `duplicate` by their path."""
     loader = _GoLoader(data)
     try:
-        node = loader.get_single_node()
+        # Of several documents the first is read, and the others are not looked at.
+        node = loader.get_node() if loader.check_node() else None
         if node is None:
             return None
         if duplicate is not None:
@@ -112,7 +113,7 @@ def repeated_keys(data: bytes) -> list[tuple[int, str]]:
     loader = _GoLoader(data)
     found: list[tuple[int, str]] = []
     try:
-        node = loader.get_single_node()
+        node = loader.get_node() if loader.check_node() else None
         if node is not None:
             _report(node, "", lambda path: None, set(), found)
     except yaml.YAMLError:
@@ -173,5 +174,7 @@ def _key(key: Any) -> str:
 
 def _words(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
+        # Go counts lines from one where it reads characters, and from zero where it puts them together.
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+        return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
     return f"yaml: {error}"

@@ -74,7 +74,7 @@ def _stage(asked: argparse.Namespace) -> Iterator[Stage]:
     if asked.kubeconfig:
         yield _at(asked.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
         return
-    with start_server(which) as server:
+    with start_server(which, pods=asked.pods) as server:
         yield _at(server.kubeconfig, which, kubectl=asked.kubectl, recording=recording)
 
 
@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mark", action="store_true", help="mark what the embedded server answers otherwise")
     parser.add_argument("--only", metavar="TEXT", help="only stories whose title has this in it")
     parser.add_argument("--verbose", action="store_true", help="say how long each story took")
+    parser.add_argument("--pods", action="store_true", help="on a server on which pods run")
     parser.add_argument("--server", choices=["embedded", "real"], default="real")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="a server that runs already")
     parser.add_argument("--kubectl", metavar="WHICH", help="a pinned minor (0.35, 0.34) or a file")

@@ -103,7 +103,7 @@ def in_process() -> Iterator[InProcessWire]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded server", daemon=True)
     thread.start()
-    app = App(Settings(ephemeral=True, port=0))
+    app = App(Settings(ephemeral=True, port=0, simulate="off"))
     try:
         asyncio.run_coroutine_threadsafe(app.__aenter__(), loop).result(PATIENCE)
         try:

@@ -17,11 +17,13 @@ _REPEATED = re.compile(r"\$\{(.+?)\*(\d+)\}", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MICRO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _TIME = re.compile(r"\b(?!200[16])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_CURRENT = re.compile(r"(?<=current: )\d+")
 _COUNTER = re.compile(
-    r"(?<=current: )\d+|(?<=too old resource version: )\d+ \(\d+\)"
-    r"|(?<=in the precondition \()\d+|(?<=in record \()\d+"
+    r"(?<=too old resource version: )\d+ \(\d+\)"
+    r"|(?<=in the precondition \()\d+(?=\))|(?<=in record \()\d+(?=\))"
 )
 _RESULT = re.compile(r'(?<=patch: Invalid value: )"\{.*\}"(?=: )')
+_TOKEN_VOLUME = re.compile(r"(?<=\bkube-api-access-)[a-z0-9]{5}\b")
 _RUN = re.compile(r"(.)\1{49,}", re.DOTALL)
 _LONGEST = 1200
 
@@ -50,6 +52,7 @@ class Names:
 
     def hide(self, text: str) -> str:
         """Return a text with everything that differs from run to run under its name."""
+        text = _CURRENT.sub("<now>", text)
         for name, value in sorted(self._hidden.items(), key=lambda item: -len(item[1])):
             if value:
                 # A version is a number, and must not be found inside another one.
@@ -59,6 +62,7 @@ class Names:
         text = _TIME.sub("<time>", _MICRO.sub("<microtime>", text))
         text = _RESULT.sub("<object>", text)
         text = _COUNTER.sub("<now>", text)
+        text = _TOKEN_VOLUME.sub("xxxxx", text)
         text = _RUN.sub(lambda found: f"({found[1]}*{len(found[0])})", text)
         if len(text) > _LONGEST:
             text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

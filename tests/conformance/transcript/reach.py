@@ -38,20 +38,37 @@ class Wire(Protocol):
 
 
 class HttpWire:
-    """A server at an address."""
+    """A server at an address; every request has a connection of its own unless they are to `share` one."""
 
-    def __init__(self, url: str, authority: str, token: str) -> None:
+    def __init__(self, url: str, authority: str, token: str, *, share: bool = False) -> None:
         parts = urlsplit(url)
+        self._share = share
+        self._shared: HTTPSConnection | None = None
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 443
         self._tls = ssl.create_default_context(cafile=authority)
         self._token = token
 
     def call(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        if self._share:
+            return self._call_again(method, path, headers, body)
         connection, answer = self._send(method, path, headers, body)
         try:
             return _whole(answer)
         finally:
             connection.close()
+
+    def _call_again(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        if self._shared is None:
+            self._shared = HTTPSConnection(self._host, self._port, context=self._tls, timeout=PATIENCE)
+        # Where the server has hung up in the meantime, the connection makes itself anew.
+        self._shared.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
+        return _whole(self._shared.getresponse())
+
+    def close(self) -> None:
+        """Let go of the connection that requests share."""
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
 
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
         connection, answer = self._send("GET", path, headers, None)

@@ -8,6 +8,7 @@ remembered, until nobody has anything left to do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -163,7 +164,7 @@ class Paper:
         if how in _BY_PROPAGATION:
             finalizers.append(_BY_PROPAGATION[how])
         elif metadata.get("deletionTimestamp"):
-            finalizers = metadata["finalizers"]
+            finalizers = metadata.get("finalizers") or []
         metadata["finalizers"] = finalizers
         metadata.setdefault("deletionTimestamp", stamp(self.now))
         self._put(ref, new)
@@ -173,8 +174,12 @@ class Paper:
         if type(action) in self.refuse:
             raise self.refuse[type(action)]
         match action:
-            case Create(obj=obj) | Emit(event=obj):
+            case Create(obj=obj):
                 self.create(obj)
+            case Emit(event=event):
+                # Told already, which holds nobody up.
+                with suppress(AlreadyExists):
+                    self.create(event)
             case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
                 self.patch(ref, patch, uid=uid, version=version, subresource=subresource)
             case Replace(obj=obj):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.errors import BadRequest, Conflict
+from lamina.errors import Conflict, Unexplained
 from lamina.merge.apply import Manager, apply, track_update
 from lamina.merge.schema import Schema, Schemas
 from lamina.server.builtin.definitions import definition
@@ -136,7 +136,7 @@ def test_a_conflict_with_an_applier_and_an_updater() -> None:
 
 
 def test_where_the_kind_is_not_written_it_is_told_from_the_request() -> None:
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(Unexplained) as refused:
         apply(
             None,
             {"metadata": {"name": "x", "namespace": "ns"}, "spec": {}},

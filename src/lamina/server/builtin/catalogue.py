@@ -255,6 +255,14 @@ def storage_hash(group: str, version: str, kind: str) -> str:
 
 
 @cache
+def is_builtin(group: str) -> bool:
+    """Say whether a group is one that the server was born with."""
+    return group in _GROUPS
+
+
+_GROUPS: Final = frozenset(one.group for one in CATALOGUE)
+
+
 def group_rank(group: str) -> int:
     """Return where a group stands in discovery; groups of custom resources come after all of these."""
     ranks = {known: rank for rank, known in enumerate(dict.fromkeys(r.group for r in CATALOGUE))}

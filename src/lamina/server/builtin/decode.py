@@ -120,7 +120,7 @@ def _struct(key: str) -> Step:
 
     def decode_struct(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is not dict:
-            raise Undecodable(_word(value), go_name(key))
+            raise Undecodable(word(value), go_name(key))
         if not ready:
             prepare()
         gone: list[str] | None = None
@@ -224,7 +224,7 @@ def _scalar(wanted: type, shown: str) -> Step:
     def scalar(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is wanted:
             return value
-        raise Undecodable(_word(value), shown)
+        raise Undecodable(word(value), shown)
 
     return scalar
 
@@ -233,7 +233,7 @@ def _integer(least: int, most: int, shown: str) -> Step:
     def integer(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is int and least <= value <= most:
             return value
-        raise Undecodable(f"number {value!r}" if type(value) in (int, float) else _word(value), shown)
+        raise Undecodable(f"number {value!r}" if type(value) in (int, float) else word(value), shown)
 
     return integer
 
@@ -244,7 +244,7 @@ def _float(value: Any, path: Path, label: str | int) -> Any:
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if type(value) is int:
         return value
-    raise Undecodable(_word(value), "float64")
+    raise Undecodable(word(value), "float64")
 
 
 def _bytes(value: Any, path: Path, label: str | int) -> Any:
@@ -256,7 +256,7 @@ def _bytes(value: Any, path: Path, label: str | int) -> Any:
     if type(value) is list:
         # Bytes are a list of small numbers, too; hardly anybody writes them so.
         return base64.b64encode(bytes(_byte(one or 0, path, label) for one in value)).decode()
-    raise Undecodable(_word(value), "[]uint8")
+    raise Undecodable(word(value), "[]uint8")
 
 
 def _list(inner: str, shown: str) -> Step:
@@ -264,7 +264,7 @@ def _list(inner: str, shown: str) -> Step:
 
     def decode_list(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is not list:
-            raise Undecodable(_word(value), shown)
+            raise Undecodable(word(value), shown)
         here = (path, label)
         for index, given in enumerate(value):
             if strings and type(given) is str:
@@ -284,7 +284,7 @@ def _map(inner: str, shown: str, step: Step | None = None) -> Step:
 
     def decode_map(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is not dict:
-            raise Undecodable(_word(value), shown)
+            raise Undecodable(word(value), shown)
         here = (path, label)
         for name, given in value.items():
             if strings and type(given) is str:
@@ -315,7 +315,7 @@ def _quantity(value: Any, path: Path, label: str | int) -> Any:
 def _time(read: Callable[[str], str | None]) -> Step:
     def time(value: Any, path: Path, label: str | int) -> Any:
         if type(value) is not str:
-            raise Undecodable(_word(value), "string")
+            raise Undecodable(word(value), "string")
         try:
             return read(value)
         except ValueError as error:
@@ -396,7 +396,8 @@ def _zero_of(go_type: str) -> Zero:
 _WORDS: Final = {str: "string", bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
+    """Return what Go calls a JSON value."""
     return _WORDS.get(type(value), "null")
 
 

@@ -31,9 +31,9 @@ _APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 def admit_pod(pod: Made) -> None:
     """Fill in what admission gives a new Pod."""
     spec = pod["spec"]
-    if not spec.get("serviceAccountName"):
+    if not spec.get("serviceAccountName") and _MIRROR not in (pod["metadata"].get("annotations") or {}):
         spec["serviceAccountName"] = spec["serviceAccount"] = "default"
-    _tolerate_troubles(spec)
+    tolerate_troubles(spec)
     name = spec.get("priorityClassName")
     if not name or name in _SYSTEM_PRIORITIES:
         spec.setdefault("priority", _SYSTEM_PRIORITIES.get(name or "", 0))
@@ -97,7 +97,7 @@ def create_pod(pod: Made, stamp: str) -> None:
 def update_pod(pod: Made, old: Obj) -> None:
     """Put back what the main endpoint of a Pod does not change."""
     spec, before = pod["spec"], old["spec"]
-    _tolerate_troubles(spec)
+    tolerate_troubles(spec)
     for name in ("priority", "preemptionPolicy"):
         if name not in spec and name in before:
             spec[name] = before[name]
@@ -174,7 +174,8 @@ def _containers(spec: Obj) -> Iterator[Made]:
         yield from spec.get(group) or ()
 
 
-def _tolerate_troubles(spec: Made) -> None:
+def tolerate_troubles(spec: Made) -> None:
+    """Let a Pod stay five minutes on a node that is in trouble, unless it says otherwise."""
     held = [
         toleration.get("key", "")
         for toleration in spec.get("tolerations") or ()

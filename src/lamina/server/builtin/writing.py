@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from lamina.errors import BadRequest
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin import strategy
 from lamina.server.builtin.catalogue import Resource
@@ -14,6 +13,7 @@ from lamina.server.builtin.decode import Undecodable, decode
 from lamina.server.builtin.defaults import default
 from lamina.server.builtin.structs import key_of
 from lamina.server.kind import Findings
+from lamina.server.misread import unhandled
 
 
 class Writing:
@@ -42,9 +42,7 @@ class Writing:
         try:
             return decode(self._key, body, findings)
         except Undecodable as error:
-            raise BadRequest(
-                f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}: {error}'
-            ) from None
+            raise unhandled(self._kind, self._version, self._kind, str(error)) from None
 
     def default(self, obj: Made) -> None:
         default(self._key, obj)

@@ -21,6 +21,7 @@ from lamina.server.custom.default import fresh
 from lamina.server.custom.golang import is_integer, plain
 from lamina.server.fields import invalid
 from lamina.server.kind import Findings, Kind
+from lamina.server.misread import unhandled
 
 _INT32: Final = 2**31
 _UNSAID: Final = -_INT32
@@ -89,8 +90,7 @@ def with_scale(obj: Obj, scale: Obj, paths: ScalePaths) -> tuple[Made, list[Caus
     try:
         replicas = decode("autoscaling/v1.Scale", body, Findings())["spec"].get("replicas", 0)
     except Undecodable as problem:
-        text = f'Scale in version "v1" cannot be handled as a Scale: {problem}'
-        raise BadRequest(text) from None
+        raise unhandled("Scale", "v1", "Scale", str(problem)) from None
     if replicas == _UNSAID and not paths.builtin:
         raise BadRequest(f"the spec replicas field {quoted(paths.spec)} cannot be empty")
     causes = []

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from lamina.errors import BadRequest, Cause
+from lamina.errors import Cause
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin.decode import Undecodable
 from lamina.server.custom.default import defaulter, fresh, null_dropper
@@ -27,6 +27,7 @@ from lamina.server.custom.scale import ScalePaths, validate_replicas, validate_s
 from lamina.server.custom.walker import Walker
 from lamina.server.fields import invalid
 from lamina.server.kind import Column, Findings
+from lamina.server.misread import unhandled
 from lamina.server.tables import PathColumns
 
 _WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]|[0-9]{19}")
@@ -163,8 +164,7 @@ class CustomShape:
                 body["metadata"] = decoded_metadata(body["metadata"], findings, "metadata")
             self.form.clean(body, findings)
         except (Undecodable, Misfit) as problem:
-            text = f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {problem}'
-            raise BadRequest(text) from None
+            raise unhandled(self.kind, self.version, self.kind, str(problem)) from None
         return body
 
     def default(self, obj: Made) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import orjson
 
-from lamina.errors import BadRequest, Invalid
+from lamina.errors import BadRequest, Unexplained
 from lamina.merge.apply import apply as merge_apply
 from lamina.merge.managed import Manager
+from lamina.merge.wording import plain
 from lamina.objects.types import Made
 from lamina.server import body as bodies
 from lamina.server import words
@@ -14,17 +15,21 @@ from lamina.server.admission import (
     admit_create,
     admit_namespace,
     admit_update,
-    check_version,
     place,
     versions_of,
 )
+from lamina.server.builtin.decode import word
+from lamina.server.fields import immutable, invalid_error
 from lamina.server.kind import Findings
+from lamina.server.misread import Misread
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
+from lamina.server.preconditions import check_version
 from lamina.server.rendering import object_answer, shown
 from lamina.server.request import Answer, Request
+from lamina.server.specials import await_account
 from lamina.server.verbs.create import put_new
-from lamina.server.verbs.update import precondition_failed, put
+from lamina.server.verbs.update import put
 
 
 async def apply(plane: Plane, request: Request, target: Target, options: WriteOptions) -> Answer:
@@ -36,15 +41,17 @@ async def apply(plane: Plane, request: Request, target: Target, options: WriteOp
             "FieldValueRequired",
             "Required value: is required for apply patch",
         )
-    applied = _read(request, target, options)
+    applied = read_applied(request, target, options, (target.kind.api_version, target.kind.kind))
     row = plane.store.newest(target.key)
     if row is None:
         return await _create(plane, request, target, applied, options)
     kind = target.kind
     old = orjson.loads(shown(kind, row))
     given = applied["metadata"]
-    if given.get("uid") and given["uid"] != old["metadata"]["uid"]:
-        raise precondition_failed(target, given["uid"], old["metadata"]["uid"])
+    if causes := immutable(
+        "metadata.uid", given.get("uid") or old["metadata"]["uid"], old["metadata"]["uid"]
+    ):
+        raise invalid_error(kind, target.name, causes)
     check_version(target, given.pop("resourceVersion", ""), str(row.version))
     outcome = merge_apply(
         old,
@@ -75,8 +82,9 @@ async def _create(
     if applied["metadata"].get("uid"):
         raise words.conflict(kind, target.name, "uid mismatch: the provided object specified uid "
                              f"{applied['metadata']['uid']}, and no existing object was found")  # fmt: skip
-    applied["metadata"]["name"] = target.name
-    place(target, applied)
+    if not applied["metadata"].get("name"):
+        raise words.nameless(target.name)
+    applied["metadata"].pop("resourceVersion", None)
     admit_namespace(plane, target, target.name)
     outcome = merge_apply(
         None,
@@ -90,6 +98,8 @@ async def _create(
         kind=kind.kind,
     )
     obj = kind.shape.decode(outcome.obj, Findings())
+    place(target, obj)
+    await await_account(plane, target, obj)
     obj = admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
     row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, kind, shown(kind, row), plane.now(), status=201)
@@ -99,45 +109,46 @@ def _manager(target: Target, options: WriteOptions) -> Manager:
     return Manager(options.manager, "Apply", target.kind.api_version, target.subresource)
 
 
-def _repeated(body: bytes) -> str:
-    from lamina.server.yaml import repeated_keys
-
-    lines = [f'  line {line}: key "{key}" already set in map' for line, key in repeated_keys(body)]
-    return "\n".join(["yaml: unmarshal errors:", *lines])
-
-
-def _read(request: Request, target: Target, options: WriteOptions) -> Made:
+def read_applied(request: Request, target: Target, options: WriteOptions, expected: tuple[str, str]) -> Made:
     """Return the applied configuration, as it was written: defaults and normalising come after the merge."""
     findings = Findings()
-    parsed = bodies.parse_yaml(request.body, findings)
+    try:
+        parsed = bodies.load_yaml_body(request.body, findings)
+    except Misread as problem:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {problem.why}") from None
+    if parsed is None:
+        parsed = {}
+    if not isinstance(parsed, dict):
+        why = f"json: cannot unmarshal {word(parsed)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     kind = target.kind
     if findings.sentences:
         if options.validation == "Strict":
             raise BadRequest(
-                f"error strict decoding YAML: error converting YAML to JSON: {_repeated(request.body)}"
+                f"error strict decoding YAML: error converting YAML to JSON: {findings.sentences[0]}"
             )
         if options.validation == "Warn":
-            for sentence in findings.sentences:
+            for sentence in findings.warnings:
                 request.warn(sentence)
     api_version, named = parsed.pop("apiVersion", ""), parsed.pop("kind", "")
-    if (api_version, named) != (kind.api_version, kind.kind):
-        shown_type = (
-            f"{api_version}, Kind={named}" if "/" in str(api_version) else f"/{api_version}, Kind={named}"
-        )
-        raise BadRequest(f"invalid object type: {shown_type}")
+    if (api_version, named) != expected:
+        raise BadRequest(f"invalid object type: {_gvk(str(api_version))}, Kind={named}")
     metadata = parsed.setdefault("metadata", {})
     if metadata is None:
         metadata = parsed["metadata"] = {}
     if not isinstance(metadata, dict):
-        raise Invalid(f"{kind.kind} metadata must be an object")
+        where = f"/; {_gvk(expected[0])}, Kind={expected[1]}"
+        raise Unexplained(
+            f"failed to create typed patch object ({where}): .metadata: expected map, got &{{{plain(metadata)}}}"
+        )
     if metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    if metadata.setdefault("name", target.name) != target.name:
-        raise BadRequest(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
-        )
+    if metadata.get("name", target.name) != target.name:
+        raise words.misnamed(metadata["name"], target.name)
     if kind.namespaced and metadata.get("namespace", target.namespace) != target.namespace:
-        raise BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise words.misplaced()
     return parsed
+
+
+def _gvk(api_version: str) -> str:
+    return api_version if "/" in api_version else f"/{api_version}"

@@ -14,7 +14,7 @@ from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import object_answer, remember, shown
 from lamina.server.request import Answer, Identity, Request
-from lamina.server.specials import before_create
+from lamina.server.specials import await_account, before_create
 from lamina.server.store import Expect, Row
 
 _ATTEMPTS = 8
@@ -48,6 +48,7 @@ async def store_new(
     plane: Plane, request: Request, target: Target, obj: Made, options: WriteOptions
 ) -> Answer:
     """Admit and store a decoded object under its name, and answer 201 with it."""
+    await await_account(plane, target, obj)
     obj = admit_create(plane, request, target, obj, options)
     row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now(), status=201)
@@ -60,17 +61,17 @@ async def put_new(plane: Plane, target: Target, obj: Made, user: Identity, *, dr
     stored = kind.shape.store(obj) if kind.converts or kind.custom else obj
     if dry_run:
         if plane.store.newest(target.key) is not None:
-            raise _taken(plane, target)
+            raise _taken(plane, target, generated=bool(obj["metadata"].get("generateName")))
         return Row(target.key, 0, encode_stored(stored))
     try:
         row = await plane.store.append(target.key, stored, expect=Expect.ABSENT)
     except AlreadyExists:
-        raise _taken(plane, target) from None
+        raise _taken(plane, target, generated=bool(obj["metadata"].get("generateName"))) from None
     remember(kind, row)
     return row
 
 
-def _taken(plane: Plane, target: Target) -> AlreadyExists:
+def _taken(plane: Plane, target: Target, *, generated: bool) -> AlreadyExists:
     row = plane.store.newest(target.key)
     ending = row is not None and "deletionTimestamp" in orjson.loads(row.value)["metadata"]
-    return words.already_exists(target.kind, target.name, ending=ending)
+    return words.already_exists(target.kind, target.name, ending=ending, generated=generated)

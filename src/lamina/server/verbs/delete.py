@@ -18,6 +18,8 @@ from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import words
 from lamina.server.builtin.catalogue import SHOWN_WHEN_DELETED
+from lamina.server.builtin.decode import Undecodable, decode
+from lamina.server.declared import unregistered
 from lamina.server.encoding import encode_stored
 from lamina.server.kind import Findings
 from lamina.server.options import check_dry_run
@@ -43,6 +45,8 @@ class DeleteOptions(NamedTuple):
     uid: str
     version: str
     dry_run: bool
+    status: int = 200
+    """What is answered where the object is not gone yet."""
 
 
 async def delete(plane: Plane, request: Request, target: Target) -> Answer:
@@ -53,7 +57,7 @@ async def delete(plane: Plane, request: Request, target: Target) -> Answer:
         raise words.not_found(target.kind, target.name)
     gone, row, obj = await end(plane, target, row, options)
     if not gone:
-        return object_answer(request, target.kind, shown(target.kind, row), plane.now())
+        return object_answer(request, target.kind, shown(target.kind, row), plane.now(), options.status)
     if target.kind.definition in SHOWN_WHEN_DELETED:
         return object_answer(request, target.kind, shown(target.kind, row), plane.now())
     details = {**words.details(target.kind, target.name), "uid": obj["metadata"]["uid"]}
@@ -63,23 +67,21 @@ async def delete(plane: Plane, request: Request, target: Target) -> Answer:
 
 
 async def delete_collection(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with the list of what was deleted; each object goes as if it had been deleted alone."""
+    """Answer with the list of what was there to delete; each object goes as if it had been deleted alone."""
     options = read_options(request)
     if request.parameter("watch"):
         raise BadRequest("watch is not a parameter of a deletion")
     page = await read(plane, request, target, Selection(target.kind, request))
-    ended: list[bytes] = []
     for one in page.rows:
         spot = target._replace(namespace=one.key.namespace, name=one.key.name)
         row = plane.store.newest(spot.key)
-        if row is None:
-            continue
-        _, row, _ = await end(plane, spot, row, options)
-        ended.append(shown(target.kind, row))
-    metadata: dict[str, Any] = {"resourceVersion": str(plane.store.version)}
+        if row is not None:
+            await end(plane, spot, row, options)
+    metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
-    return list_answer(request, target.kind, ended, metadata, plane.now())
+    found = [shown(target.kind, row) for row in page.rows]
+    return list_answer(request, target.kind, found, metadata, plane.now())
 
 
 async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) -> tuple[bool, Row, Obj]:
@@ -87,7 +89,7 @@ async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) ->
     kind = target.kind
     obj: Made = orjson.loads(row.value)
     metadata: Made = obj["metadata"]
-    _check(target, metadata, options)
+    check(target, metadata, options)
     before_delete(plane, target, obj)
     grace = grace_of(kind, obj, options.grace)
     marked = "deletionTimestamp" in metadata
@@ -105,7 +107,8 @@ async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) ->
         metadata["deletionTimestamp"] = (plane.now() + timedelta(seconds=grace)).strftime(
             "%Y-%m-%dT%H:%M:%SZ"
         )
-        metadata["deletionGracePeriodSeconds"] = grace
+        if kind.bucket != "namespaces":
+            metadata["deletionGracePeriodSeconds"] = grace
         if "generation" in metadata:
             metadata["generation"] += 1
         if kind.bucket == "namespaces":
@@ -120,7 +123,8 @@ async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) ->
     return released, stored, obj
 
 
-def _check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
+def check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
+    """Refuse to delete an object that is not the one meant."""
     if options.uid and options.uid != metadata["uid"]:
         raise words.precondition(
             target.kind,
@@ -169,10 +173,7 @@ def read_options(request: Request) -> DeleteOptions:
     """Return the options of a deletion, from its body or else from the query; raises for what makes no sense."""
     given: Made = {}
     if request.body.strip():
-        given = bodies.parse(request.body, request.headers.get("content-type", ""), Findings())
-        named = given.get("kind") or "DeleteOptions"
-        if named != "DeleteOptions":
-            raise BadRequest(f"expected DeleteOptions, got {named}")
+        given = _from_body(request)
     else:
         # A body says everything: a query beside one is not looked at, in the real server either.
         for field in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds"):
@@ -190,18 +191,33 @@ def read_options(request: Request) -> DeleteOptions:
         raise _invalid(
             "propagationPolicy",
             "FieldValueNotSupported",
-            f'Unsupported value: "{policy}": supported values: "Background", "Foreground", "Orphan", "nil"',
+            f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"',
         )
     if orphan is not None:
         policy = "Orphan" if orphan else "Background"
     grace = given.get("gracePeriodSeconds")
-    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
-        raise BadRequest("DeleteOptions.gracePeriodSeconds must be an integer")
     conditions = given.get("preconditions") or {}
     dry_run = check_dry_run(list(given.get("dryRun") or ()), "DeleteOptions")
     return DeleteOptions(
-        policy, grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
+        policy,
+        grace,
+        conditions.get("uid") or "",
+        conditions.get("resourceVersion") or "",
+        dry_run,
+        202 if orphan is False else 200,
     )
+
+
+def _from_body(request: Request) -> Made:
+    given = bodies.parse(request.body, request.headers.get("content-type", ""), Findings())
+    named = given.pop("kind", None) or "DeleteOptions"
+    api_version = given.pop("apiVersion", None) or "v1"
+    if named != "DeleteOptions":
+        raise BadRequest(unregistered(api_version, named))
+    try:
+        return decode("meta/v1.DeleteOptions", given, Findings())
+    except Undecodable as problem:
+        raise BadRequest(str(problem)) from None
 
 
 def _from_query(request: Request, field: str, text: str) -> Any:

@@ -13,11 +13,6 @@ async def get(plane: Plane, request: Request, target: Target) -> Answer:
     """Answer with the newest committed version, which is at least as new as any the request may name."""
     if request.query:
         await at_least(plane, request)
-    return read(plane, request, target)
-
-
-def read(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with the newest committed version."""
     row = plane.store.get(target.key)
     if row is None:
         raise words.not_found(target.kind, target.name)

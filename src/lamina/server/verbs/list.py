@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from lamina.errors import BadRequest, Gone
-from lamina.server import words
+from lamina.errors import BadRequest, Cause, Gone
+from lamina.server.fields import forbidden, invalid_named, not_supported
+from lamina.server.misread import complaint
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import list_answer, shown
 from lamina.server.request import Answer, Request
@@ -44,15 +46,27 @@ class Token(NamedTuple):
 
     @classmethod
     def decode(cls, text: str) -> Token:
+        """Return the place a token names; raises BadRequest in the words of a real server."""
         try:
-            start = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            namespace, _, name = start["start"].partition("/")
-            version = start["rv"]
-            if start["v"] != "meta.k8s.io/v1" or not isinstance(version, int):
-                raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
-            raise BadRequest("continue key is not valid: illegal base64 or unexpected content") from None
+            data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (ValueError, binascii.Error):
+            raise _no_token("illegal base64 data at input byte 0") from None
+        if why := complaint(data):
+            raise _no_token(why)
+        start = orjson.loads(data)
+        if not isinstance(start, dict) or start.get("v") != "meta.k8s.io/v1":
+            raise _no_token("server does not recognize this encoded version")
+        version, key = start.get("rv"), start.get("start") or ""
+        if not isinstance(version, int) or not version:
+            raise _no_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        if not isinstance(key, str) or posixpath.normpath(f"/{key}") != f"/{key}":
+            raise _no_token(str(key))
+        namespace, _, name = key.partition("/")
         return cls(version, (namespace, name))
+
+
+def _no_token(why: str) -> BadRequest:
+    return BadRequest(f"invalid continue token: continue key is not valid: {why}")
 
 
 class Page(NamedTuple):
@@ -89,16 +103,25 @@ async def read(plane: Plane, request: Request, target: Target, selection: Select
         return Page(listing.rows, listing.version, "", None)
     check(request, watch=False)
     limit = max(0, request.number("limit") or 0)
+    request.number("timeoutSeconds")
     text = request.parameter("continue")
     if text:
         if request.parameter("resourceVersion") not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
-        return _continue(plane, target, selection, Token.decode(text), limit)
-    version = version_of(request)
+        return await _continue(plane, target, selection, Token.decode(text), limit)
+    version = version_of(request, listing=True)
+    if version == 0:
+        # Whatever is at hand is at hand whole.
+        limit = 0
     if version:
         await reach(plane, version)
     exactly = version is not None and request.parameter("resourceVersionMatch") == "Exact"
-    if selection.name is not None and not exactly and not limit:
+    if (
+        selection.name is not None
+        and not exactly
+        and (target.namespace or not target.kind.namespaced or not limit)
+    ):
+        # There is one at most, whatever the limit.
         return _one(plane.store, target, selection)
     try:
         return _page(plane.store, target, selection, version if exactly else None, None, limit)
@@ -116,8 +139,10 @@ def _one(store: Store, target: Target, selection: Selection) -> Page:
     return Page([row for row in listing.rows if selection.matches(row)], listing.version, "", None)
 
 
-def _continue(plane: Plane, target: Target, selection: Selection, token: Token, limit: int) -> Page:
+async def _continue(plane: Plane, target: Target, selection: Selection, token: Token, limit: int) -> Page:
     at = None if token.version == _INCONSISTENT else token.version
+    if at is not None:
+        await reach(plane, at, opening="Timeout: ")
     try:
         return _page(plane.store, target, selection, at, token.after, limit)
     except Gone:
@@ -154,44 +179,48 @@ def _page(
 def check(request: Request, *, watch: bool) -> None:
     """Refuse combinations of list options that contradict each other, as validation of ListOptions does."""
     match = request.parameter("resourceVersionMatch")
-    version = request.parameter("resourceVersion")
     initial = "sendInitialEvents" in request.parameters
-    if not watch and initial:
-        raise _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
-    if watch and initial:
-        if match != "NotOlderThan":
-            raise _forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+    causes = _watch_causes(request, match, initial) if watch else _list_causes(request, match, initial)
+    if causes:
+        raise invalid_named("ListOptions", "meta.k8s.io", "", causes)
+
+
+_MATCH = "resourceVersionMatch"
+_WITH_CONTINUE = forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")
+
+
+def _list_causes(request: Request, match: str, initial: bool) -> list[Cause]:
+    version = request.parameter("resourceVersion")
+    causes: list[Cause] = []
+    if match:
+        if not version:
+            causes.append(
+                forbidden(_MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided")
             )
-        return
-    if watch and match:
-        raise _forbidden(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        if request.parameter("continue"):
+            causes.append(_WITH_CONTINUE)
+        if match not in ("Exact", "NotOlderThan"):
+            causes.append(not_supported(_MATCH, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and version == "0":
+            causes.append(
+                forbidden(_MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            )
+    if initial:
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return causes
+
+
+def _watch_causes(request: Request, match: str, initial: bool) -> list[Cause]:
+    causes: list[Cause] = []
+    if initial and match != "NotOlderThan":
+        causes.append(
+            forbidden(_MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
         )
-    if not match:
-        return
+    if match and not initial:
+        said = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden(_MATCH, said))
+    if match and match != "NotOlderThan":
+        causes.append(not_supported(_MATCH, match, ("NotOlderThan",)))
     if request.parameter("continue"):
-        raise _forbidden(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
-        )
-    if not version:
-        raise _forbidden(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        )
-    if match not in ("Exact", "NotOlderThan"):
-        raise words.invalid_options(
-            "ListOptions",
-            "resourceVersionMatch",
-            "FieldValueNotSupported",
-            f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""',
-        )
-    if match == "Exact" and version == "0":
-        raise _forbidden(
-            "resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        )
-
-
-def _forbidden(field: str, why: str) -> Exception:
-    return words.invalid_options("ListOptions", field, "FieldValueForbidden", f"Forbidden: {why}")
+        causes.append(_WITH_CONTINUE)
+    return causes

@@ -13,13 +13,18 @@ import orjson
 
 from lamina.errors import BadRequest, Cause, Invalid
 from lamina.merge.patches import json_patch, merge_patch, strategic_merge
+from lamina.merge.wording import plain
+from lamina.objects.printing import quoted
 from lamina.objects.types import Made
 from lamina.server import body as bodies
 from lamina.server import words
-from lamina.server.admission import admit_update, check_version
+from lamina.server.admission import admit_update, decode_as
+from lamina.server.declared import check_unchanged, unregistered
 from lamina.server.kind import Findings, Kind
+from lamina.server.misread import Misread, restored
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
+from lamina.server.preconditions import check_version
 from lamina.server.rendering import object_answer, shown, typed
 from lamina.server.request import Answer, Request
 from lamina.server.verbs.apply import apply
@@ -44,15 +49,15 @@ async def patch(plane: Plane, request: Request, target: Target) -> Answer:
             "FieldValueForbidden",
             "Forbidden: may not be specified for non-apply patch",
         )
-    findings = Findings()
-    change = parse_patch(request.body, media, findings)
     row = plane.store.newest(target.key)
     if row is None:
         raise words.not_found(target.kind, target.name)
+    findings = Findings()
+    change = parse_patch(request.body, media, findings)
     old = orjson.loads(shown(target.kind, row))
     patched = patched_object(target.kind, typed(target.kind, old), change, media)
-    new = _decoded(request, target, patched, change, findings, options)
-    check_version(target, new["metadata"].get("resourceVersion", ""), str(row.version))
+    new = _decoded(request, target, patched, change if media == STRATEGIC else None, findings, options)
+    check_version(target, new["metadata"].get("resourceVersion", ""), str(row.version), required=True)
     new = admit_update(plane, request, target, new, old, options)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now())
@@ -65,20 +70,32 @@ def patch_type(request: Request, kind: Kind) -> str:
     )
     media = bodies.media_type(request.headers.get("content-type", ""))
     if media not in accepted:
-        raise bodies.unsupported(", ".join(accepted))
+        raise bodies.unsupported(", ".join(accepted)) if kind.custom else bodies.unrouted()
     return media
 
 
 def parse_patch(data: bytes, media: str, findings: Findings) -> Any:
     """Return the patch in a body: a list of operations, or a partial object."""
+    opening = "" if media == STRATEGIC else "error decoding patch: "
+    try:
+        change = bodies.load(data)
+    except Misread as problem:
+        raise BadRequest(f"{opening}{problem.why}") from None
     if media == JSON_PATCH:
-        try:
-            return orjson.loads(data)
-        except orjson.JSONDecodeError:
-            raise BadRequest(
-                "error decoding patch: invalid character looking for beginning of value"
-            ) from None
-    return bodies.parse_json(data, findings)
+        _find_odd_fields(change, findings)
+        return change
+    if change is None and media == MERGE_PATCH:
+        raise BadRequest("Invalid JSON Patch")
+    bodies.find_duplicates(data, findings)
+    return change
+
+
+def _find_odd_fields(operations: Any, findings: Findings) -> None:
+    """Report what an operation of a JSON patch says that means nothing."""
+    for index, step in enumerate(operations if isinstance(operations, list) else ()):
+        for field in step if isinstance(step, dict) else ():
+            if field not in ("op", "path", "from", "value"):
+                findings.sentences.append(f'json patch unknown field "[{index}].{field}"')
 
 
 def patched_object(kind: Kind, current: Made, change: Any, media: str) -> Made:
@@ -98,31 +115,55 @@ def patched_object(kind: Kind, current: Made, change: Any, media: str) -> Made:
 def _decoded(
     request: Request, target: Target, patched: Made, change: Any, findings: Findings, options: WriteOptions
 ) -> Made:
+    """Return the patched object as its kind reads it. `change` is the patch if it is a strategic one, else None."""
     kind = target.kind
-    for field, expected in (("apiVersion", kind.api_version), ("kind", kind.kind)):
-        if patched.pop(field, expected) != expected:
-            raise BadRequest(f"{field} may not be changed: it is {expected}")
-    new = kind.shape.decode(patched, findings)
-    metadata = new.setdefault("metadata", {})
-    if metadata.get("name") != target.name:
-        raise BadRequest(
-            f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({target.name})"
-        )
-    if target.kind.namespaced and metadata.get("namespace") != target.namespace:
-        raise BadRequest("the namespace of the object does not match the namespace on the request")
+    made = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)
+    blamed = plain(change) if change is not None else made.decode()
+    _check_type(kind, patched, blamed, target.name)
+    try:
+        new = decode_as(kind, patched, findings)
+    except Misread as problem:
+        raise patch_refused(blamed, problem.why if change is None else restored(problem.why)) from None
     if findings.sentences:
-        _judge(request, change, findings, options.validation)
+        if not kind.custom:
+            findings.sentences = bodies.in_order(made, findings.sentences)
+        _judge(request, blamed, findings, options.validation)
+    metadata = new.setdefault("metadata", {})
+    if not metadata.get("name"):
+        raise words.nameless(target.name)
+    if metadata["name"] != target.name:
+        raise words.misnamed(metadata["name"], target.name)
+    if target.kind.namespaced and metadata.get("namespace") != target.namespace:
+        raise words.misplaced()
     return new
 
 
-def _judge(request: Request, change: Any, findings: Findings, validation: str) -> None:
+def _check_type(kind: Kind, patched: Made, blamed: str, name: str) -> None:
+    api_version, named = patched.pop("apiVersion", None), patched.pop("kind", None)
+    if kind.custom:
+        if not named:
+            raise patch_refused(blamed, f"Object 'Kind' is missing in '{blamed}'")
+        check_unchanged(kind, str(api_version or ""), str(named), name)
+        return
+    api_version, named = api_version or kind.api_version, named or kind.kind
+    if (api_version, named) == (kind.api_version, kind.kind):
+        return
+    if api_version != kind.api_version:
+        raise patch_refused(blamed, unregistered(str(api_version), str(named)))
+    raise BadRequest(f"kind may not be changed: it is {kind.kind}")
+
+
+def _judge(request: Request, blamed: str, findings: Findings, validation: str) -> None:
     if validation == "Warn":
-        for sentence in findings.sentences:
+        for sentence in findings.warnings:
             request.warn(sentence)
     elif validation == "Strict":
-        shown_patch = orjson.dumps(change).decode()
-        why = f"strict decoding error: {', '.join(findings.sentences)}"
-        cause = Cause(
-            "FieldValueInvalid", f"Invalid value: {orjson.dumps(shown_patch).decode()}: {why}", "patch"
-        )
-        raise Invalid(f' "" is invalid: patch: {cause.message}', causes=[cause])
+        raise patch_refused(blamed, f"strict decoding error: {', '.join(findings.sentences)}")
+
+
+def patch_refused(blamed: str, why: str) -> Invalid:
+    """Say that what a patch makes is no object of the kind; `blamed` is what it makes, or a strategic one itself."""
+    cause = Cause("FieldValueInvalid", f"Invalid value: {quoted(blamed)}: {why}", "patch")
+    refused = Invalid(f' "" is invalid: patch: {cause.message}', causes=[cause])
+    refused.shows_details = True
+    return refused

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import orjson
 
-from lamina.errors import BadRequest, Cause, Conflict
 from lamina.objects.types import Made, Obj
 from lamina.server import words
-from lamina.server.admission import admit_namespace, admit_update, check_version, is_same, place, read_body
+from lamina.server.admission import admit_namespace, admit_update, is_same, place, read_body
 from lamina.server.encoding import encode_stored
-from lamina.server.fields import invalid_error
 from lamina.server.kind import Kind
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
+from lamina.server.preconditions import check_uid, check_version
 from lamina.server.rendering import object_answer, remember, shown
 from lamina.server.request import Answer, Request
 from lamina.server.specials import before_update
@@ -28,17 +27,6 @@ _MADE_BY_UPDATE = frozenset(
     )
 )
 """Kinds that a PUT creates where there is none; all others answer 404."""
-_NEEDS_VERSION = frozenset(
-    (
-        *("poddisruptionbudgets.policy", "leases.coordination.k8s.io", "runtimeclasses.node.k8s.io"),
-        *("csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io"),
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    )
-)
-"""Built-in kinds that, like custom ones, refuse a PUT which does not say what version it replaces."""
 
 
 async def update(plane: Plane, request: Request, target: Target) -> Answer:
@@ -47,10 +35,10 @@ async def update(plane: Plane, request: Request, target: Target) -> Answer:
     new = read_body(request, target, options)
     place(target, new)
     metadata = new["metadata"]
-    if metadata.setdefault("name", target.name) != target.name:
-        raise BadRequest(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
-        )
+    if not metadata.get("name"):
+        raise words.nameless(target.name)
+    if metadata["name"] != target.name:
+        raise words.misnamed(metadata["name"], target.name)
     row = plane.store.newest(target.key)
     if row is None:
         if target.subresource or target.kind.bucket not in _MADE_BY_UPDATE:
@@ -59,29 +47,11 @@ async def update(plane: Plane, request: Request, target: Target) -> Answer:
         metadata.pop("resourceVersion", None)
         return await store_new(plane, request, target, new, options)
     old = orjson.loads(shown(target.kind, row))
-    wanted = metadata.get("resourceVersion", "")
-    if not wanted and (target.kind.custom or target.kind.bucket in _NEEDS_VERSION):
-        cause = Cause(
-            "FieldValueInvalid",
-            "Invalid value: 0x0: must be specified for an update",
-            "metadata.resourceVersion",
-        )
-        raise invalid_error(target.kind, target.name, [cause])
-    if metadata.get("uid") and metadata["uid"] != old["metadata"]["uid"]:
-        raise precondition_failed(target, metadata["uid"], old["metadata"]["uid"])
-    check_version(target, wanted, str(row.version))
+    check_uid(target, metadata.get("uid", ""), old["metadata"]["uid"])
+    check_version(target, metadata.get("resourceVersion", ""), str(row.version), required=True)
     new = admit_update(plane, request, target, new, old, options)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now())
-
-
-def precondition_failed(target: Target, wanted: str, actual: str) -> Conflict:
-    """Say that the object is another one of the same name."""
-    return words.conflict(
-        target.kind,
-        target.name,
-        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}",
-    )
 
 
 async def put(plane: Plane, target: Target, new: Made, old: Obj, row: Row, options: WriteOptions) -> Row:

@@ -15,6 +15,7 @@ from lamina.objects.types import Obj
 from lamina.server.builtin.validate.parts import items, part, text
 from lamina.server.fields import each, forbidden, immutable, invalid, required, too_long
 from lamina.server.metadata import check_finalizers
+from lamina.server.misread import complaint
 
 DATA_LIMIT = 1024 * 1024
 _FIXED = "field is immutable when `immutable` is set"
@@ -107,17 +108,8 @@ def _docker(data: Obj, key: str) -> list[Cause]:
                     f"json: cannot unmarshal {_kind(found)} into Go value of type map[string]interface {{}}"
                 )
     except (ValueError, binascii.Error):
-        wrong = _misread(content.decode(errors="replace").lstrip(" \t\r\n"))
+        wrong = complaint(content)
     return [invalid(f"data[{key}]", "<secret contents redacted>", wrong)] if wrong else []
-
-
-def _misread(content: str) -> str:
-    """Return what Go says of a text that is no JSON, as far as its first character tells."""
-    if not content:
-        return "unexpected end of JSON input"
-    if content[0] in '{["-0123456789tfn':
-        return "unexpected end of JSON input"
-    return f"invalid character '{content[0]}' looking for beginning of value"
 
 
 def _kind(value: Any) -> str:

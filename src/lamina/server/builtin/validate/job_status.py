@@ -82,13 +82,17 @@ def _times(status: Obj, before: Obj, *, complete: bool, finished: bool, spec: Ob
     start, end = moment(started), moment(completed)
     if start and end and end < start:
         said.append(invalid(here, completed, "must be equal to or after `startTime`"))
-    if started is None and finished:
+    never_ran = spec.get("suspend") and spec.get("completions") == 0
+    if started is None and finished and not never_ran:
         said.append(required("status.startTime", "startTime is required for finished job"))
     was = before.get("completionTime")
     if completed is not None and was is not None and completed != was:
         said.append(invalid(here, completed, IMMUTABLE))
     had = before.get("startTime")
-    if had is not None and had != started and not spec.get("suspend"):
+    is_resumed = is_true(items(before, "conditions"), "Suspended") and not is_true(
+        items(status, "conditions"), "Suspended"
+    )
+    if had is not None and had != started and not spec.get("suspend") and not is_resumed:
         said.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
     return said
 

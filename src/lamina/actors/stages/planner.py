@@ -1,0 +1,173 @@
+"""
+What an object does next.
+
+The stage that is due first comes first. All that are due by now are taken one
+after the other on paper and written at once, so that an object that has nothing
+to wait for is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from lamina.actors.stages.containers import became, cards
+from lamina.actors.stages.pods import settled
+from lamina.actors.stages.stage import Requirement, Stage, chosen
+from lamina.actors.stages.template import Scope
+from lamina.core.events import normal, warning
+from lamina.core.plan import Action, Delete, Emit, Patch, Plan, change
+from lamina.core.plan import Stage as Step
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj
+
+_ROUNDS = 64
+"""More steps than any object takes at once: beyond it, stages lead in a circle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A stage that an object comes to, when, and the names of the containers that it is about."""
+
+    stage: Stage
+    at: datetime
+    containers: tuple[str, ...] = ()
+
+
+def due_first(obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime) -> Due | None:
+    """Return the stage that is due first, of those that an object and its containers come to."""
+    known: dict[Requirement, bool] = {}
+    possible = [one for one in stages if one.selector.matches(obj, one.name, known)]
+    found: list[Due] = []
+    about_containers = [one for one in possible if one.selector.containers is not None]
+    for card in made if about_containers else ():
+        known = {}
+        fitting = [one for one in about_containers if one.selector.chooses(obj, card, known)]
+        stage = chosen(fitting, obj, card["name"])
+        if stage is not None:
+            found += _at(stage, obj, card, now)
+    # Last, so that of what is due at once the containers come first: a pod that goes stops before it is gone.
+    whole = chosen([one for one in possible if one.selector.containers is None], obj)
+    if whole is not None:
+        found += _at(whole, obj, None, now)
+    if not found:
+        return None
+    first = min(found, key=lambda one: one.at)
+    together = [one for one in found if one.stage is first.stage and one.at <= max(first.at, now)]
+    return Due(
+        stage=first.stage, at=first.at, containers=tuple(name for one in together for name in one.containers)
+    )
+
+
+def _at(stage: Stage, obj: Obj, card: Obj | None, now: datetime) -> Iterable[Due]:
+    if stage.next.is_rest:
+        return
+    at = stage.delay.due(obj, card, stage.name, now)
+    if at is not None:
+        yield Due(stage=stage, at=at, containers=(card["name"],) if card is not None else ())
+
+
+def plan(obj: Obj, node: Obj | None, stages: Sequence[Stage], now: datetime, *, runs: bool, by: str) -> Plan:
+    """
+    Return what an object does by now, and when there is more to do.
+
+    With `runs` it is a pod whose status follows from its containers.
+    """
+    new, told = obj, list[Action]()
+    taken: list[str] = []
+    ends = False
+    made = cards(obj) if runs else []
+    due = due_first(obj, made, stages, now)
+    while due is not None and due.at <= now and not ends:
+        if len(taken) == _ROUNDS:
+            raise AssertionError(f"stages lead in a circle: {' '.join(taken[-8:])}")
+        told += _told(due, new, made, now, by)
+        before = new
+        new, made = _taken(due, new, made, now)
+        if runs:
+            new = settled(new, made, node, now)
+            made = cards(new)
+        taken.append(due.stage.name)
+        ends = due.stage.next.delete
+        if new == before:
+            # A stage that changes nothing would be due for ever.
+            due = None
+            break
+        due = due_first(new, made, stages, now)
+    if runs and not taken and (new.get("status") or {}).get("startTime"):
+        new = settled(new, made, node, now)
+    again = due.at - now if due is not None and due.at > now and not ends else None
+    # Nobody reads the last words of what is gone in the same breath, unless somebody holds it.
+    spoken = not ends or meta.finalizers(new)
+    actions = [*(_status_write(obj, new) if spoken else ()), *told]
+    steps = [Step("take it there", tuple(actions))] if actions else []
+    if meta.finalizers(obj) != meta.finalizers(new):
+        steps.append(Step("hold it or let it go", (_finalizers_write(obj, new),)))
+    if ends:
+        steps.append(Step("end it", (Delete(ref=meta.ref(obj), uid=meta.uid(obj), grace=0),)))
+    return Plan(stages=tuple(steps), look_again=again, because=", ".join(taken) or "its status follows")
+
+
+def _taken(due: Due, obj: Obj, made: list[Made], now: datetime) -> tuple[Obj, list[Made]]:
+    """Return an object, and its containers, once a stage has come."""
+    after = due.stage.next
+    new = obj
+    if after.status is not None:
+        status = {**(obj.get("status") or {}), **after.status(Scope(obj, now))}
+        new = {**obj, "status": status}
+    if after.container is not None:
+        made = [
+            became(new, card, after.container(Scope(obj, now, card)))
+            if card["name"] in due.containers
+            else card
+            for card in made
+        ]
+    finalizers = [one for one in meta.finalizers(obj) if one not in after.remove_finalizers]
+    finalizers += [one for one in after.add_finalizers if one not in finalizers]
+    finalizers = [] if after.empty_finalizers else finalizers
+    if finalizers != list(meta.finalizers(obj)):
+        new = meta.with_metadata(new, finalizers=finalizers)
+    return new, made
+
+
+def _status_write(old: Obj, new: Obj) -> Iterable[Action]:
+    before, after = old.get("status") or {}, new.get("status") or {}
+    if before != after:
+        changed: dict[str, Any] = {
+            field: value for field, value in after.items() if before.get(field) != value
+        }
+        changed |= {field: None for field in before if field not in after}
+        yield change(old, {"status": changed}, subresource="status")
+
+
+def _finalizers_write(old: Obj, new: Obj) -> Patch:
+    # Of no version: the status may have been written just before.
+    return replace(change(old, {"metadata": {"finalizers": list(meta.finalizers(new)) or None}}), version="")
+
+
+def _told(due: Due, obj: Obj, made: Sequence[Made], now: datetime, by: str) -> Iterable[Emit]:
+    for telling in due.stage.next.events:
+        if telling.for_each_running:
+            about: list[Made | None] = [one for one in made if "running" in (one.get("state") or {})]
+        elif due.containers:
+            about = [one for one in made if one["name"] in due.containers]
+        else:
+            about = [None]
+        tell = normal if telling.kind == "Normal" else warning
+        for card in about:
+            scope = Scope(obj, now, card)
+            occasion = due.stage.name
+            if card is not None:
+                tried = due.stage.delay.round_of(obj, card, now)
+                occasion = f"{card['name']}/{card['restartCount'] + tried}/{occasion}"
+            event = tell(
+                obj, telling.reason(scope), telling.message(scope), by=by, now=now, occasion=occasion
+            )
+            if card is not None:
+                listed = "initContainers" if card["init"] else "containers"
+                event["involvedObject"]["fieldPath"] = f"spec.{listed}{{{card['name']}}}"
+            if node := (obj.get("spec") or {}).get("nodeName"):
+                event["source"]["host"] = event["reportingInstance"] = node
+            yield Emit(event=event)

@@ -1,0 +1,303 @@
+"""
+Reading stages from data, and saying exactly what is wrong with them.
+
+The outer form is that of kwok's Stage manifests. Templates inside are plain
+data with forms of our own, not Go templates, and a few fields are ours:
+`selector.containers`, `selector.share`, `delay.from` and `next.containerTemplate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lamina.actors.stages.expression import Expression
+from lamina.actors.stages.stage import (
+    EVERYBODY,
+    OPERATORS,
+    Delay,
+    Next,
+    Requirement,
+    Selector,
+    Share,
+    Stage,
+    Telling,
+    share_of,
+)
+from lamina.actors.stages.template import TemplateError, compiled, expression, text
+from lamina.errors import BadRequest, SettingsError
+from lamina.objects.selectors import from_object
+from lamina.objects.types import GroupKind
+
+API_VERSION = "kwok.x-k8s.io/v1alpha1"
+
+
+def read_stages(documents: Iterable[Any], source: str) -> tuple[Stage, ...]:
+    """Return the stages that documents describe, in order; raises SettingsError, which names stage and field."""
+    stages: dict[str, Stage] = {}
+    for number, document in enumerate(documents):
+        if document is None:
+            continue
+        for one in _items(document):
+            stage = _stage(one, source, number)
+            if stage.name in stages:
+                raise SettingsError(f"{source}: there are two stages called {stage.name}")
+            stages[stage.name] = stage
+    return tuple(stages.values())
+
+
+def _items(document: Any) -> Iterable[Any]:
+    if isinstance(document, Mapping) and document.get("kind") == "List":
+        return document.get("items") or ()
+    return document if isinstance(document, list) else (document,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One value in a stage, and where it stands."""
+
+    value: Any
+    stage: str
+    path: str
+
+    def wrong(self, why: str) -> SettingsError:
+        return SettingsError(f"{self.stage}: {self.path}: {why}")
+
+    def mapping(self, *known: str) -> Mapping[str, Any]:
+        """Return a mapping that has no fields but these."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, Mapping):
+            raise self.wrong(f"expected a mapping, got {self.value!r}")
+        strange = sorted(str(key) for key in self.value.keys() - set(known))
+        if known and strange:
+            raise self.wrong(f"there is no field {strange[0]}; fields are {', '.join(known)}")
+        return self.value
+
+    def at(self, name: str) -> _Field:
+        return _Field(self.mapping().get(name), self.stage, f"{self.path}.{name}" if self.path else name)
+
+    def each(self) -> list[_Field]:
+        if self.value is None:
+            return []
+        if not isinstance(self.value, list):
+            raise self.wrong(f"expected a list, got {self.value!r}")
+        return [_Field(one, self.stage, f"{self.path}[{number}]") for number, one in enumerate(self.value)]
+
+    def text(self, default: str = "") -> str:
+        if self.value is None:
+            return default
+        if not isinstance(self.value, str):
+            raise self.wrong(f"expected a text, got {self.value!r}")
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(one.text() for one in self.each())
+
+    def milliseconds(self) -> float | None:
+        """Return seconds, of a number of milliseconds."""
+        if self.value is None:
+            return None
+        if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 0:
+            raise self.wrong(f"expected a number of milliseconds, got {self.value!r}")
+        return self.value / 1000
+
+    def flag(self) -> bool:
+        if self.value is None:
+            return False
+        if not isinstance(self.value, bool):
+            raise self.wrong(f"expected true or false, got {self.value!r}")
+        return self.value
+
+    def expression(self) -> Expression:
+        try:
+            return expression(self.text(), self.path)
+        except TemplateError as error:
+            raise self.wrong(error.why) from None
+
+    def said(self) -> Expression | None:
+        """Return the expression of an `…From` field."""
+        self.mapping("expressionFrom")
+        return self.at("expressionFrom").expression() if self.value is not None else None
+
+
+def _stage(document: Any, source: str, number: int) -> Stage:
+    whole = _Field(document, f"{source}: document {number + 1}", "")
+    if not isinstance(document, Mapping) or document.get("kind") != "Stage":
+        raise SettingsError(
+            f"{source}: document {number + 1} is no Stage",
+            hint=f"it has kind: Stage, apiVersion: {API_VERSION}",
+        )
+    if document.get("apiVersion") != API_VERSION:
+        raise whole.at("apiVersion").wrong(f"expected {API_VERSION}, got {document.get('apiVersion')!r}")
+    name = whole.at("metadata").at("name").text()
+    if not name:
+        raise whole.at("metadata").at("name").wrong("a stage has a name")
+    spec = _Field(document.get("spec"), f"{source}: stage {name}", "spec")
+    spec.mapping("resourceRef", "selector", "weight", "delay", "next", "immediateNextStage")
+    try:
+        return Stage(
+            name=name,
+            kind=_kind(spec.at("resourceRef")),
+            selector=_selector(spec.at("selector")),
+            delay=_delay(spec.at("delay")),
+            next=_next(spec.at("next")),
+            weight=_weight(spec.at("weight")),
+        )
+    except TemplateError as error:
+        raise SettingsError(f"{spec.stage}: {error}") from None
+
+
+def _kind(field: _Field) -> GroupKind:
+    field.mapping("apiGroup", "kind")
+    group, kind = field.at("apiGroup").text("v1"), field.at("kind").text()
+    if not kind:
+        raise field.at("kind").wrong("a stage is for a kind")
+    return GroupKind("" if group == "v1" else group.partition("/")[0], kind)
+
+
+def _weight(field: _Field) -> int:
+    if field.value is None:
+        return 0
+    if not isinstance(field.value, int) or isinstance(field.value, bool) or field.value < 0:
+        raise field.wrong(f"expected a whole number, got {field.value!r}")
+    return field.value
+
+
+def _selector(field: _Field) -> Selector:
+    field.mapping("matchLabels", "matchAnnotations", "matchExpressions", "containers", "share")
+    labels = field.at("matchLabels")
+    try:
+        chosen = from_object({"matchLabels": labels.mapping()}) if labels.value else None
+    except BadRequest as nonsense:
+        raise labels.wrong(str(nonsense)) from None
+    containers = field.at("containers")
+    containers.mapping("matchExpressions")
+    return Selector(
+        labels=chosen,
+        annotations=tuple(
+            (str(key), str(value)) for key, value in field.at("matchAnnotations").mapping().items()
+        ),
+        requirements=_requirements(field.at("matchExpressions")),
+        containers=_requirements(containers.at("matchExpressions")) if containers.value is not None else None,
+        share=_share(field.at("share")),
+    )
+
+
+def _requirements(field: _Field) -> tuple[Requirement, ...]:
+    return tuple(map(_requirement, field.each()))
+
+
+def _requirement(field: _Field) -> Requirement:
+    field.mapping("key", "operator", "values")
+    operator, values = field.at("operator"), field.at("values").texts()
+    if operator.text() not in OPERATORS:
+        raise operator.wrong(f"expected one of {', '.join(OPERATORS)}, got {operator.value!r}")
+    if bool(values) is operator.text().endswith(("Exists", "Exist")):
+        raise field.at("values").wrong(f"{operator.value} takes {'none' if values else 'some'}")
+    return _same(field.at("key").expression(), operator.text(), values)
+
+
+@lru_cache(maxsize=1024)
+def _same(key: Expression, operator: str, values: tuple[str, ...]) -> Requirement:
+    """Return one and the same requirement for all who ask for the same, so that it need be looked into once."""
+    return Requirement(key, operator, values)
+
+
+def _share(field: _Field) -> Share:
+    if field.value is None:
+        return EVERYBODY
+    if isinstance(field.value, Mapping):
+        field.mapping("expressionFrom", "default")
+        return Share(part=_part(field.at("default"), 1.0), named=field.at("expressionFrom").expression())
+    return Share(part=_part(field, 1.0))
+
+
+def _part(field: _Field, default: float) -> float:
+    if field.value is None:
+        return default
+    part = share_of(field.value, otherwise=-1.0)
+    if part < 0:
+        raise field.wrong(f"expected a share such as 20% or 0.2, got {field.value!r}")
+    return part
+
+
+def _delay(field: _Field) -> Delay:
+    field.mapping(
+        "durationMilliseconds",
+        "durationFrom",
+        "jitterDurationMilliseconds",
+        "from",
+        "doublesWith",
+        "limitMilliseconds",
+        "atMostFrom",
+        "expiresFrom",
+        "rounds",
+        "lastsMilliseconds",
+    )
+    since = field.at("from")
+    texts = since.each() if isinstance(since.value, list) else [since] if since.value is not None else []
+    of_deletion = [one.value for one in texts] == ["deletion"]
+    doubles = field.at("doublesWith")
+    return Delay(
+        length=field.at("durationMilliseconds").milliseconds() or 0.0,
+        most=field.at("jitterDurationMilliseconds").milliseconds(),
+        since=() if of_deletion else tuple(one.expression() for one in texts),
+        since_deletion=of_deletion,
+        named=field.at("durationFrom").said(),
+        doubles_with=doubles.expression() if doubles.value is not None else None,
+        limit=field.at("limitMilliseconds").milliseconds(),
+        expires=field.at("expiresFrom").said(),
+        at_most=field.at("atMostFrom").said(),
+        rounds=_rounds(field.at("rounds")),
+        lasts=field.at("lastsMilliseconds").milliseconds(),
+    )
+
+
+def _rounds(field: _Field) -> tuple[float, float] | None:
+    if field.value is None:
+        return None
+    field.mapping("firstMilliseconds", "longestMilliseconds")
+    first = field.at("firstMilliseconds").milliseconds()
+    if not first:
+        raise field.at("firstMilliseconds").wrong("a round takes some time")
+    return first, max(first, field.at("longestMilliseconds").milliseconds() or first)
+
+
+def _next(field: _Field) -> Next:
+    field.mapping(
+        "statusTemplate", "containerTemplate", "event", "events", "finalizers", "delete", "statusSubresource"
+    )
+    status, container = field.at("statusTemplate"), field.at("containerTemplate")
+    if isinstance(status.value, str):
+        raise status.wrong(
+            "expected a mapping; a text is a Go template, which is not understood here "
+            "(docs/concepts/workloads.md says what is)"
+        )
+    event = field.at("event")
+    finalizers = field.at("finalizers")
+    finalizers.mapping("add", "remove", "empty")
+    return Next(
+        status=compiled(status.mapping(), status.path) if status.value is not None else None,
+        container=compiled(container.mapping(), container.path) if container.value is not None else None,
+        events=tuple(map(_telling, [event] if event.value is not None else field.at("events").each())),
+        add_finalizers=tuple(one.at("value").text() for one in finalizers.at("add").each()),
+        remove_finalizers=tuple(one.at("value").text() for one in finalizers.at("remove").each()),
+        empty_finalizers=finalizers.at("empty").flag(),
+        delete=field.at("delete").flag(),
+    )
+
+
+def _telling(field: _Field) -> Telling:
+    field.mapping("type", "reason", "message", "forEachRunning")
+    kind = field.at("type")
+    if kind.text("Normal") not in ("Normal", "Warning"):
+        raise kind.wrong(f"expected Normal or Warning, got {kind.value!r}")
+    return Telling(
+        kind=kind.text("Normal"),
+        reason=text(field.at("reason").text(), field.at("reason").path),
+        message=text(field.at("message").text(), field.at("message").path),
+        for_each_running=field.at("forEachRunning").flag(),
+    )

@@ -1,0 +1,247 @@
+"""
+Endpoints: where a service leads, in one object of the service's name.
+
+A subset is a set of addresses that offer the same ports. Pods that are not
+ready are listed apart; those that are to go are not listed. What the object
+cannot hold, beyond a thousand addresses, is left out and said to be.
+
+Kept for those who still read it; `slices` is what the rest of a cluster reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Any, Final
+
+from lamina.actors.names import MANAGER
+from lamina.actors.workloads import pods
+from lamina.actors.workloads.addresses import (
+    HEADLESS,
+    TRIGGER,
+    addresses_of,
+    first_trigger,
+    hostname_of,
+    is_headless,
+    is_reached,
+    last_trigger,
+    pod_changed,
+    ports_of,
+    publishes_unready,
+    selector_of,
+    service_changed,
+    target_of,
+)
+from lamina.actors.workloads.pods import POD
+from lamina.actors.workloads.selecting import changes, selected
+from lamina.core.controller import Controller, Watch, only
+from lamina.core.plan import Action, Create, Plan, change, delete, one_stage
+from lamina.core.questions import Answers
+from lamina.core.world import Change, World
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj, Ref
+
+MANAGED: Final = "endpoints.kubernetes.io/managed-by"
+CONTROLLER: Final = "endpoint-controller"
+MOST: Final = 1000
+_OVER: Final = "endpoints.kubernetes.io/over-capacity"
+_TOGETHER = timedelta(milliseconds=100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A service that leads to pods, or one that is gone; the pods; and what is written about it."""
+
+    service: Obj | None
+    pods: tuple[Obj, ...]
+    endpoints: Obj | None
+
+
+def gather(world: World, ref: Ref) -> View | None:
+    """
+    Return what there is to know about a service.
+
+    A key of our own kind says that the service was seen to go: then whatever is
+    written of it goes too, whoever wrote it. One whose service is merely not
+    there may be kept by somebody for another purpose; ours say that they are.
+    """
+    service = world.get(Ref("v1", "Service", ref.namespace, ref.name))
+    endpoints = world.get(Ref("v1", "Endpoints", ref.namespace, ref.name))
+    if service is None:
+        ours = endpoints is not None and meta.labels(endpoints).get(MANAGED) == CONTROLLER
+        lost = endpoints if ours or ref.kind == "Endpoints" else None
+        return View(service=None, pods=(), endpoints=lost) if lost is not None else None
+    selector = selector_of(service)
+    if selector is None:
+        return None
+    found = selected(world, ref.namespace, selector)
+    return View(service=service, pods=tuple(found), endpoints=endpoints)
+
+
+def plan(view: View, answers: Answers, now: datetime) -> Plan:
+    service, old = view.service, view.endpoints
+    if service is None:
+        return one_stage("let it go", [delete(old)] if old else [], because="its service is gone")
+    reached = [pod for pod in view.pods if is_reached(pod, ending=publishes_unready(service))]
+    subsets = _cut(subsets_of(service, reached))
+    over = _count(subsets) < sum(1 for pod in reached for _ in addresses_of(pod)[:1])
+    labels = _labels(service)
+    if old is None:
+        return one_stage("write it down", [_new(service, subsets, labels, over)], because="it is new")
+    action = _correction(old, subsets, labels, over, reached)
+    return one_stage("write it down", [action] if action else [], because=f"{len(reached)} pods")
+
+
+def _labels(service: Obj) -> dict[str, str]:
+    labels = {**meta.labels(service), MANAGED: CONTROLLER}
+    labels.pop(HEADLESS, None)
+    return labels | {HEADLESS: ""} if is_headless(service) else labels
+
+
+def _annotations(old: Mapping[str, str], trigger: str | None, over: bool) -> dict[str, str]:
+    kept = {key: value for key, value in old.items() if key not in (TRIGGER, _OVER)}
+    return kept | ({TRIGGER: trigger} if trigger else {}) | ({_OVER: "truncated"} if over else {})
+
+
+def _new(service: Obj, subsets: list[Made], labels: Made, over: bool) -> Action:
+    metadata: Made = {
+        "name": meta.name(service),
+        "namespace": meta.namespace(service),
+        "labels": labels,
+        "annotations": _annotations({}, first_trigger(service), over),
+    }
+    made: Made = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+    return Create(obj=made | ({"subsets": subsets} if subsets else {}))
+
+
+def _correction(
+    old: Obj, subsets: list[Made], labels: Made, over: bool, reached: Sequence[Obj]
+) -> Action | None:
+    before = meta.annotations(old)
+    moved = (old.get("subsets") or []) != subsets
+    if not moved and meta.labels(old) == labels and (before.get(_OVER) == "truncated") == over:
+        return None
+    trigger = last_trigger(reached, before.get(TRIGGER))
+    patch: Made = {
+        "metadata": {
+            "labels": changes(meta.labels(old), labels),
+            "annotations": changes(before, _annotations(before, trigger, over)),
+        }
+    }
+    if moved:
+        patch["subsets"] = subsets or None
+    return change(old, patch)
+
+
+# ── subsets ──
+
+
+def subsets_of(service: Obj, reached: Iterable[Obj]) -> list[Made]:
+    """Return addresses by the ports they offer, each port with everybody who offers it, in a settled order."""
+    offered: dict[tuple[Any, ...], dict[bool, list[Made]]] = {}
+    for pod in reached:
+        address = _address(service, pod)
+        if address is None:
+            continue
+        ready = publishes_unready(service) or pods.is_ready(pod)
+        ports = service["spec"].get("ports")
+        numbered = [
+            (port.get("name", ""), number, port.get("protocol", "TCP"), port.get("appProtocol", ""))
+            for port, number in ports_of(service, pod)
+        ]
+        for port in numbered if ports else [()] if is_headless(service) else []:
+            offered.setdefault(port, {True: [], False: []})[ready].append(address)
+    by_addresses: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for port, found in offered.items():
+        known = tuple(tuple(sorted(map(_order, found[ready]))) for ready in (True, False))
+        by_addresses.setdefault(known, []).append(port)
+    return [
+        _subset(sorted(ports), offered[ports[0]])
+        for ports in sorted(by_addresses.values(), key=lambda ports: sorted(ports))
+    ]
+
+
+def _address(service: Obj, pod: Obj) -> Made | None:
+    family = (service["spec"].get("ipFamilies") or ["IPv4"])[0]
+    version = 6 if family == "IPv6" else 4
+    found = next((one for one in addresses_of(pod) if ip_address(one).version == version), None)
+    if found is None:
+        return None
+    address: Made = {"ip": found}
+    if hostname := hostname_of(service, pod):
+        address["hostname"] = hostname
+    if node := pod["spec"].get("nodeName"):
+        address["nodeName"] = node
+    return address | {"targetRef": target_of(pod)}
+
+
+def _order(address: Obj) -> tuple[int, str]:
+    return int(ip_address(address["ip"])), address["targetRef"]["uid"]
+
+
+def _subset(ports: Sequence[tuple[Any, ...]], found: Mapping[bool, list[Made]]) -> Made:
+    subset: Made = {}
+    for field, ready in (("addresses", True), ("notReadyAddresses", False)):
+        if found[ready]:
+            subset[field] = sorted(found[ready], key=_order)
+    written = [
+        {"name": name, "port": number, "protocol": protocol, "appProtocol": application}
+        for name, number, protocol, application in (port for port in ports if port)
+    ]
+    if written:
+        subset["ports"] = [{field: value for field, value in one.items() if value != ""} for one in written]
+    return subset
+
+
+def _count(subsets: Iterable[Obj]) -> int:
+    found = (
+        one["ip"]
+        for subset in subsets
+        for one in (*subset.get("addresses", ()), *subset.get("notReadyAddresses", ()))
+    )
+    return len(set(found))
+
+
+def _cut(subsets: list[Made]) -> list[Made]:
+    """Return what of some subsets an object may hold, those that are ready first."""
+    total = sum(len(one.get("addresses", ())) + len(one.get("notReadyAddresses", ())) for one in subsets)
+    if total <= MOST:
+        return subsets
+    left = MOST
+    for field in ("addresses", "notReadyAddresses"):
+        for subset in subsets:
+            kept = subset.get(field, ())[:left]
+            left -= len(kept)
+            subset.pop(field, None)
+            if kept:
+                subset[field] = kept
+    return [one for one in subsets if "addresses" in one or "notReadyAddresses" in one]
+
+
+def service_went(world: World, change: Change) -> Iterable[Ref]:
+    """A service concerns itself; one that is gone, whatever is written of it."""
+    if change.after is None:
+        return (Ref("v1", "Endpoints", change.ref.namespace, change.ref.name),)
+    return service_changed(world, change)
+
+
+def endpoints_changed(world: World, change: Change) -> Iterable[Ref]:
+    """Endpoints that are gone are missed by their service, and some that are found have lost theirs."""
+    ref = Ref("v1", "Service", change.ref.namespace, change.ref.name)
+    gone = change.after is None
+    return (ref,) if gone or (change.before is None and world.get(ref) is None) else ()
+
+
+ENDPOINTS: Controller[View] = Controller(
+    name="endpoints",
+    watches=(
+        Watch(selects=only("", "Service"), concerns=service_went),
+        Watch(selects=only(*POD), concerns=pod_changed, delay=_TOGETHER),
+        Watch(selects=only("", "Endpoints"), concerns=endpoints_changed),
+    ),
+    gather=gather,
+    plan=plan,
+    manager=MANAGER,
+)

@@ -1,0 +1,157 @@
+"""
+Slices of Endpoints that people write themselves.
+
+A service without a selector leads where its Endpoints say. Whoever reads slices
+finds the same there: one slice for each subset and family of addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any, Final
+
+from lamina.actors.names import MANAGER
+from lamina.actors.workloads.addresses import TRIGGER
+from lamina.actors.workloads.selecting import same
+from lamina.actors.workloads.slices import SLICE, slices_of
+from lamina.actors.workloads.slicing import MANAGED, SERVICE_NAME, Group, Head, key_of, spread
+from lamina.core.controller import Controller, Watch, only
+from lamina.core.plan import Plan, delete, one_stage
+from lamina.core.questions import Answers
+from lamina.core.world import Change, World
+from lamina.objects import meta
+from lamina.objects.digest import digest
+from lamina.objects.types import Made, Obj, Ref
+
+CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"
+MOST: Final = 1000
+_SKIPPED: Final = "endpointslice.kubernetes.io/skip-mirror"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+_NOT_COPIED: Final = (TRIGGER, "kubectl.kubernetes.io/last-applied-configuration")
+_FIELDS: Final = ("hostname", "nodeName", "targetRef")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Endpoints that somebody wrote, or None where none are to be mirrored; and the slices made of them."""
+
+    endpoints: Obj | None
+    slices: tuple[Obj, ...]
+
+
+def gather(world: World, ref: Ref) -> View | None:
+    endpoints = world.get(ref)
+    slices = slices_of(world, ref.namespace, ref.name, CONTROLLER)
+    if endpoints is not None and not _is_mirrored(world, endpoints):
+        endpoints = None
+    return View(endpoints=endpoints, slices=slices) if endpoints is not None or slices else None
+
+
+def _is_mirrored(world: World, endpoints: Obj) -> bool:
+    if meta.labels(endpoints).get(_SKIPPED) == "true" or _LEADER in meta.annotations(endpoints):
+        return False
+    service = world.get(Ref("v1", "Service", meta.namespace(endpoints), meta.name(endpoints)))
+    return service is not None and not (service.get("spec") or {}).get("selector")
+
+
+def plan(view: View, answers: Answers, now: datetime) -> Plan:
+    endpoints = view.endpoints
+    if endpoints is None:
+        return one_stage("let them go", [delete(one) for one in view.slices], because="nothing is mirrored")
+    trigger = meta.annotations(endpoints).get(TRIGGER)
+    kept = {key: value for key, value in meta.annotations(endpoints).items() if key not in _NOT_COPIED}
+    head = Head(
+        namespace=meta.namespace(endpoints),
+        name=meta.name(endpoints),
+        owner=meta.owner_ref(endpoints, controller=True, blocks=True),
+        labels={
+            **meta.labels(endpoints),
+            SERVICE_NAME: meta.name(endpoints),
+            MANAGED: CONTROLLER,
+        },
+        annotations=kept,
+        trigger=trigger,
+        first=trigger,
+        most=MOST,
+    )
+    groups = groups_of(endpoints)
+    if not groups:
+        return one_stage("let them go", [delete(one) for one in view.slices], because="it lists nobody")
+    return one_stage("mirror it", spread(head, groups, view.slices, _same), because="it lists somebody")
+
+
+def _same(endpoint: Obj) -> str:
+    return digest([endpoint["addresses"], endpoint.get("targetRef"), endpoint.get("hostname")])
+
+
+def groups_of(endpoints: Obj) -> list[Group]:
+    """Return what Endpoints list, by ports and family; of each subset, a thousand."""
+    groups: dict[bytes, Group] = {}
+    for subset in endpoints.get("subsets") or ():
+        ports = [_port(port) for port in subset.get("ports") or ()]
+        listed = [(one, True) for one in subset.get("addresses") or ()]
+        listed += [(one, False) for one in subset.get("notReadyAddresses") or ()]
+        for address, ready in listed[:MOST]:
+            family = f"IPv{ip_address(address['ip']).version}"
+            group = groups.setdefault(key_of(family, ports), Group(family=family, ports=ports))
+            group.endpoints.append(_endpoint(address, ready))
+    return list(groups.values())
+
+
+def _port(port: Obj) -> Made:
+    written: Made = {
+        "name": port.get("name", ""),
+        "protocol": port.get("protocol", "TCP"),
+        "port": port["port"],
+    }
+    return written | ({"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {})
+
+
+def _endpoint(address: Obj, ready: bool) -> Made:
+    endpoint: Made = {"addresses": [address["ip"]], "conditions": {"ready": ready}}
+    return endpoint | {field: address[field] for field in _FIELDS if address.get(field)}
+
+
+def service_changed(world: World, change: Change) -> Iterable[Ref]:
+    """A service concerns the Endpoints of its name, once it comes, goes or takes up a selector."""
+    if same(change, lambda service: (meta.uid(service), (service.get("spec") or {}).get("selector"))):
+        return ()
+    return (Ref("v1", "Endpoints", change.ref.namespace, change.ref.name),)
+
+
+def endpoints_changed(world: World, change: Change) -> Iterable[Ref]:
+    return () if same(change, _told) else (change.ref,)
+
+
+def _told(endpoints: Obj) -> Any:
+    return (
+        meta.uid(endpoints),
+        meta.labels(endpoints),
+        meta.annotations(endpoints),
+        endpoints.get("subsets"),
+    )
+
+
+def slice_changed(world: World, change: Change) -> Iterable[Ref]:
+    """A slice of ours that changed or went concerns what it mirrors."""
+    labels = meta.labels(change.obj)
+    name = labels.get(SERVICE_NAME)
+    if not name or labels.get(MANAGED) != CONTROLLER or change.before is None:
+        return ()
+    return (Ref("v1", "Endpoints", change.ref.namespace, name),)
+
+
+MIRRORED_SLICES: Controller[View] = Controller(
+    name="mirrored slices",
+    watches=(
+        Watch(selects=only("", "Service"), concerns=service_changed),
+        Watch(selects=only("", "Endpoints"), concerns=endpoints_changed),
+        Watch(selects=only(*SLICE), concerns=slice_changed),
+    ),
+    gather=gather,
+    plan=plan,
+    manager=MANAGER,
+)

@@ -1,0 +1,1 @@
+"""How expressions are read, checked and evaluated."""

@@ -1,0 +1,280 @@
+"""
+What an expression is, once it has been read.
+
+Every node has an `id`, unique within its expression, and `at`, the place in the
+source it is blamed by: the operator of an operation, the dot of a selection,
+the opening parenthesis of a call, as cel-go has it. Types, references and macro
+calls are kept beside the tree, by id, so a tree is never changed.
+
+Operators are calls of functions with names that cannot be written:
+
+    _?_:_  _||_  _&&_  !_  -_  _==_  _!=_  _<_  _<=_  _>_  _>=_  _+_  _-_  _*_  _/_  _%_
+    _[_]  _[?_]  @in  @not_strictly_false
+
+`a.?b` is a Select with `optional`, `has(a.b)` one with `test_only`. The other
+macros are gone: `macro_calls` leads from the id of what a macro became to the
+call that was written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from lamina.cel.types import Type
+
+CONDITIONAL: Final = "_?_:_"
+OR: Final = "_||_"
+AND: Final = "_&&_"
+NOT: Final = "!_"
+NEGATE: Final = "-_"
+EQUALS: Final = "_==_"
+NOT_EQUALS: Final = "_!=_"
+LESS: Final = "_<_"
+LESS_EQUALS: Final = "_<=_"
+GREATER: Final = "_>_"
+GREATER_EQUALS: Final = "_>=_"
+ADD: Final = "_+_"
+SUBTRACT: Final = "_-_"
+MULTIPLY: Final = "_*_"
+DIVIDE: Final = "_/_"
+MODULO: Final = "_%_"
+INDEX: Final = "_[_]"
+OPTIONAL_INDEX: Final = "_[?_]"
+OPTIONAL_SELECT: Final = "_?._"
+IN: Final = "@in"
+NOT_STRICTLY_FALSE: Final = "@not_strictly_false"
+
+ACCUMULATOR: Final = "@result"
+"""What macros call the value they gather; nobody can write that name."""
+
+UNUSED: Final = "#unused"
+"""The loop variable of a comprehension that only binds a name, as `cel.bind` and `optMap` become."""
+
+
+class LiteralKind(StrEnum):
+    """What a literal is written as."""
+
+    INT = "int"
+    UINT = "uint"
+    DOUBLE = "double"
+    STRING = "string"
+    BYTES = "bytes"
+    BOOL = "bool"
+    NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that is written out. An int and a uint are both a Python int; `kind` tells them apart."""
+
+    id: int
+    at: int
+    value: int | float | str | bytes | bool | None
+    kind: LiteralKind
+
+
+@dataclass(frozen=True, slots=True)
+class Ident:
+    """A name. A leading dot, where there is one, is part of it."""
+
+    id: int
+    at: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`, `operand.?field` (optional), or `has(operand.field)` (test_only)."""
+
+    id: int
+    at: int
+    operand: Expr
+    field: str
+    test_only: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or an operator applied to arguments; `target` is what stands before the dot."""
+
+    id: int
+    at: int
+    function: str
+    target: Expr | None
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeList:
+    """`[a, ?b]`; `optional_indices` are the places of the items with a question mark."""
+
+    id: int
+    at: int
+    items: tuple[Expr, ...]
+    optional_indices: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInit:
+    """One `name: value` of a struct."""
+
+    id: int
+    at: int
+    name: str
+    value: Expr
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MakeStruct:
+    """`some.Type{name: value}`."""
+
+    id: int
+    at: int
+    type_name: str
+    fields: tuple[FieldInit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `key: value` of a map."""
+
+    id: int
+    at: int
+    key: Expr
+    value: Expr
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MakeMap:
+    """`{key: value}`."""
+
+    id: int
+    at: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """
+    A loop over a list or the keys of a map; what most macros become.
+
+    With `iter_var2` the variables are index and element, or key and value.
+    """
+
+    id: int
+    at: int
+    iter_var: str
+    iter_var2: str
+    iter_range: Expr
+    accu_var: str
+    accu_init: Expr
+    loop_condition: Expr
+    loop_step: Expr
+    result: Expr
+
+
+Expr: TypeAlias = Literal | Ident | Select | Call | MakeList | MakeStruct | MakeMap | Comprehension
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the expressions directly inside one, in the order they are written."""
+    match expr:
+        case Select():
+            return (expr.operand,)
+        case Call():
+            return expr.args if expr.target is None else (expr.target, *expr.args)
+        case MakeList():
+            return expr.items
+        case MakeStruct():
+            return tuple(field.value for field in expr.fields)
+        case MakeMap():
+            return tuple(part for entry in expr.entries for part in (entry.key, entry.value))
+        case Comprehension():
+            return (expr.iter_range, expr.accu_init, expr.loop_condition, expr.loop_step, expr.result)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield an expression and everything in it, outermost first."""
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of an expression, and what to call it in messages. Offsets count code points."""
+
+    text: str
+    name: str = "<input>"
+
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        """Where each line starts."""
+        return (0, *(i + 1 for i, char in enumerate(self.text) if char == "\n"))
+
+    def position(self, at: int) -> tuple[int, int]:
+        """Return the line, counted from 1, and the column, counted from 0."""
+        line = bisect_right(self._starts, max(at, 0))
+        return line, max(at, 0) - self._starts[line - 1]
+
+    def line(self, number: int) -> str:
+        """Return one line, counted from 1, without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """An expression that has been read; `macro_calls` has the calls that macros replaced, by new id."""
+
+    expr: Expr
+    source: Source
+    macro_calls: Mapping[int, Call] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """
+    What a node turned out to mean.
+
+    `name` is the full name of a variable or constant, without a leading dot;
+    `overloads` are the ids a call may reach at run time; `constant` is the value
+    of a named constant (an enum value), where `name` is one.
+    """
+
+    name: str = ""
+    overloads: tuple[str, ...] = ()
+    constant: Literal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """
+    An expression whose types are known.
+
+    `expr` is the tree with names resolved: `a.b` that is one variable has become
+    an Ident, `math.least(x)` a Call without a target. Ids are those of `parsed`.
+    """
+
+    parsed: Parsed
+    expr: Expr
+    types: Mapping[int, Type]
+    references: Mapping[int, Reference]
+    result: Type
+
+    def type_of(self, expr: Expr) -> Type:
+        return self.types[expr.id]

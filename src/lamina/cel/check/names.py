@@ -1,0 +1,123 @@
+"""
+What a name means: a variable, a type or a constant, seen from inside the loops around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+from lamina.cel.ast import Expr, Ident, Literal, Reference, Select
+from lamina.cel.declare import Environment, Function
+from lamina.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    LIST,
+    MAP,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    type_of,
+)
+
+_LANGUAGE: Final = MappingProxyType(
+    {
+        type_.name: type_of(type_)
+        for type_ in (BOOL, BYTES, DOUBLE, DURATION, INT, LIST, MAP, NULL, STRING, TIMESTAMP, TYPE, UINT)
+    }
+)
+
+
+class Names:
+    """Looks names up; `enter` and `leave` surround what loops declare."""
+
+    __slots__ = ("_anywhere", "_environment", "_scopes")
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._scopes: list[dict[str, Type]] = []
+        self._anywhere = bool(environment.container)
+
+    def qualified(self, expr: Expr) -> str | None:
+        """Return `a.b.c` for an expression that is nothing but names and dots, and may be one name."""
+        parts: list[str] = []
+        while isinstance(expr, Select):
+            if expr.test_only or expr.optional:
+                return None
+            parts.append(expr.field)
+            expr = expr.operand
+        if not isinstance(expr, Ident):
+            return None
+        name = expr.name
+        if not self._anywhere and name.removeprefix(".") not in self._environment.namespaces:
+            return None
+        parts.append(name)
+        return ".".join(reversed(parts))
+
+    def enter(self, declared: dict[str, Type]) -> None:
+        self._scopes.append(declared)
+
+    def leave(self) -> None:
+        self._scopes.pop()
+
+    def find(self, name: str) -> tuple[str, Type, Literal | None] | None:
+        """Return the full name, the type, and the value if it is a constant."""
+        environment = self._environment
+        if self._scopes and not name.startswith("."):
+            for scope in reversed(self._scopes):
+                if name in scope:
+                    return name, scope[name], None
+        for candidate in environment.candidates(name):
+            variable = environment.variables.get(candidate)
+            if variable is not None:
+                return candidate, variable.type, None
+            declared = environment.types.get(candidate)
+            if declared is not None:
+                return candidate, type_of(declared), None
+            known = _LANGUAGE.get(candidate)
+            if known is not None:
+                return candidate, known, None
+            constant = environment.constants.get(candidate)
+            if constant is not None:
+                return candidate, constant.type, environment.literal(constant)
+        return None
+
+    def function(self, name: str) -> Function | None:
+        functions = self._environment.functions
+        for candidate in self._environment.candidates(name):
+            found = functions.get(candidate)
+            if found is not None:
+                return found
+        return None
+
+    def is_local(self, name: str) -> bool:
+        return any(name in scope for scope in self._scopes)
+
+    def near_variable(self, name: str) -> str | None:
+        """Return what an unknown name may have been meant to be."""
+        known = [*self._environment.variables, *(n for scope in self._scopes for n in scope)]
+        return near(name, known)
+
+    def near_function(self, name: str) -> str | None:
+        macros = {macro for macro, *_ in self._environment.macros}
+        return near(name, [*self._environment.functions, *macros])
+
+
+def near(name: str, known: Iterable[str]) -> str | None:
+    """Return a sentence that names the closest of the known names, if one is close."""
+    names = [n for n in known if n[:1].isalpha() or n[:1] == "_"]
+    lowered = {n.lower(): n for n in reversed(names)}
+    found = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    return f"did you mean '{lowered[found[0]]}'?" if found else None
+
+
+def reference(name: str, constant: Literal | None) -> Reference:
+    return Reference(name=name, constant=constant)

@@ -1,0 +1,1 @@
+"""Carrying an expression out: generated Python where that is enough, step by step where it is not."""

@@ -1,0 +1,237 @@
+"""
+From a checked expression to Python that reads plain dicts and lists in place.
+
+The code is written for the ordinary case: values have the types their schema
+says, and nothing fails. It never gives another answer than the steps would,
+because wherever Python's rules and CEL's part ways there is a guard, and
+whatever raises is carried out again by the steps. An expression has no side
+effects, so doing it twice does no harm, and the order of evaluation is free.
+
+Where the two languages differ: `True == 1`, `1 + 1.5`, `'abc'[0]`, `x[-1]`,
+integers without end, `and` of what is no bool, NaN in lists, missing keys of
+maps that are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lamina.cel import ast
+from lamina.cel.ast import Checked, Expr
+from lamina.cel.check.literals import literal_value
+from lamina.cel.declare import Environment
+from lamina.cel.evaluate import generate_calls, generate_loops
+from lamina.cel.evaluate.coerce import Coercer, coercer
+from lamina.cel.evaluate.generated import HELPERS
+from lamina.cel.evaluate.plan import field_key
+from lamina.cel.evaluate.structs import builder
+from lamina.cel.evaluate.writer import NotWorthIt, Piece, Writer
+from lamina.cel.types import DYN, Kind, Type
+from lamina.cel.values import TypeValue, Value
+
+Generated = Callable[[Mapping[str, Value]], Value]
+
+LITERAL_KINDS: Final = {
+    ast.LiteralKind.INT: Kind.INT,
+    ast.LiteralKind.UINT: Kind.UINT,
+    ast.LiteralKind.DOUBLE: Kind.DOUBLE,
+    ast.LiteralKind.STRING: Kind.STRING,
+    ast.LiteralKind.BYTES: Kind.BYTES,
+    ast.LiteralKind.BOOL: Kind.BOOL,
+    ast.LiteralKind.NULL: Kind.NULL,
+}
+
+
+def source_of(checked: Checked, environment: Environment) -> tuple[str, dict[str, Any]]:
+    """Return the Python for an expression, and the values it refers to; raises NotWorthIt."""
+    generator = Generator(checked, environment)
+    result = generator.piece(checked.expr)
+    return generator.write.source(result.code), generator.write.values
+
+
+def generate(checked: Checked, environment: Environment) -> Generated | None:
+    """Return a function of an expression's variables, or None where steps have to do."""
+    try:
+        source, values = source_of(checked, environment)
+        namespace: dict[str, Any] = {**HELPERS, **values}
+        exec(compile(source, "<expression>", "exec", dont_inherit=True), namespace)
+    except (NotWorthIt, SyntaxError, RecursionError, MemoryError, OverflowError):
+        # Python has limits of its own on what can be nested; there are steps for the rest.
+        return None
+    made: Generated = namespace["carry_out"]
+    return made
+
+
+class Generator:
+    """Writes one expression."""
+
+    def __init__(self, checked: Checked, environment: Environment) -> None:
+        self.checked = checked
+        self.environment = environment
+        self.strict = not environment.flags.homogeneous_literals
+        self.write = Writer()
+        self.locals: dict[str, Piece] = {}
+        self._variables: dict[str, Piece] = {}
+
+    def type(self, expr: Expr) -> Type:
+        return self.checked.types.get(expr.id, DYN)
+
+    def kind(self, expr: Expr) -> Kind:
+        return self.type(expr).kind
+
+    def piece(self, expr: Expr) -> Piece:
+        """Return Python for an expression; lines it needs before are written."""
+        return self.write.shallow(self._piece(expr))
+
+    def _piece(self, expr: Expr) -> Piece:
+        match expr:
+            case ast.Literal():
+                return self.literal(expr)
+            case ast.Ident():
+                return self._ident(expr)
+            case ast.Select():
+                return self._select(expr)
+            case ast.Call():
+                return generate_calls.call(self, expr)
+            case ast.MakeList():
+                return self._list(expr)
+            case ast.MakeMap():
+                return self._map(expr)
+            case ast.MakeStruct():
+                return self._struct(expr)
+            case ast.Comprehension():
+                return generate_loops.loop(self, expr)
+
+    def literal(self, expr: ast.Literal) -> Piece:
+        value = literal_value(expr)
+        kind = LITERAL_KINDS[expr.kind]
+        if kind in (Kind.UINT, Kind.DOUBLE):
+            return Piece(self.write.value(value), kind, 0, simple=True, literal=True)
+        return Piece(repr(value), kind, 0, simple=True, literal=True)
+
+    def _ident(self, expr: ast.Ident) -> Piece:
+        reference = self.checked.references.get(expr.id)
+        if reference is not None and reference.constant is not None:
+            return self.literal(reference.constant)
+        name = reference.name if reference is not None and reference.name else expr.name.removeprefix(".")
+        if not expr.name.startswith(".") and name in self.locals:
+            return self.locals[name]
+        if self.kind(expr) is Kind.TYPE and name not in self.environment.variables:
+            return Piece(self.write.value(TypeValue(name)), Kind.TYPE, 0, simple=True)
+        return self._variable(name, self.coercer(expr))
+
+    def _variable(self, name: str, coerce: Coercer | None) -> Piece:
+        read = f"V[{name!r}]"
+        return Piece(
+            f"{self.write.value(coerce)}({read})" if coerce else read, None, 1, simple=coerce is None
+        )
+
+    def coercer(self, expr: Expr) -> Coercer | None:
+        declared = self.type(expr)
+        return coercer(declared.params[0] if declared.is_optional and declared.params else declared)
+
+    def coerced(self, piece: Piece, expr: Expr) -> Piece:
+        coerce = self.coercer(expr)
+        if coerce is None:
+            return piece
+        return Piece(f"{self.write.value(coerce)}({piece.code})", None, piece.depth + 1)
+
+    def _select(self, expr: ast.Select) -> Piece:
+        if expr.test_only:
+            return self._has(expr)
+        if expr.optional or self.type(expr.operand).is_optional:
+            raw = self.raw(expr)
+            return Piece(f"wrapped({raw.code})", None, raw.depth + 1)
+        operand = self.piece(expr.operand)
+        key = field_key(self.type(expr.operand), expr.field)
+        if operand.sure not in (None, Kind.MAP):
+            # Python warns of code that cannot work, before anybody runs it.
+            raise NotWorthIt
+        # What is no map has no text for a key, and raises.
+        return self.coerced(Piece(f"{operand.code}[{key!r}]", None, operand.depth), expr)
+
+    def _has(self, expr: ast.Select) -> Piece:
+        key = repr(field_key(self.type(expr.operand), expr.field))
+        if self.type(expr.operand).is_optional:
+            raw, found = self.raw(expr.operand), self.write.name()
+            code = f"(({key} in {found} if type({found}) is dict else leave()) if ({found} := {raw.code}) is not M else False)"
+            return Piece(code, Kind.BOOL, raw.depth + 2)
+        operand, found = self.piece(expr.operand), self.write.name()
+        code = f"({key} in {found} if type({found} := {operand.code}) is dict else leave())"
+        return Piece(code, Kind.BOOL, operand.depth + 1)
+
+    def raw(self, expr: Expr) -> Piece:
+        """Return Python for an optional that is its value, or M where it has none."""
+        if isinstance(expr, ast.Select) and not expr.test_only:
+            key = repr(field_key(self.type(expr.operand), expr.field))
+            return self._raw_read(expr, expr.operand, key)
+        if isinstance(expr, ast.Call) and expr.function in (ast.OPTIONAL_INDEX, ast.INDEX):
+            key_expr = expr.args[1]
+            if isinstance(key_expr, ast.Literal) and isinstance(key_expr.value, str):
+                return self._raw_read(expr, expr.args[0], repr(key_expr.value))
+        piece = self.piece(expr)
+        return Piece(f"unwrapped({piece.code})", None, piece.depth + 1)
+
+    def _raw_read(self, expr: Expr, operand_expr: Expr, key: str) -> Piece:
+        found = self.write.name()
+        if self.type(operand_expr).is_optional:
+            operand = self.raw(operand_expr)
+            inner = f"({found}.get({key}, M) if type({found}) is dict else leave())"
+            code, depth = f"({inner} if ({found} := {operand.code}) is not M else M)", operand.depth + 2
+        else:
+            operand = self.piece(operand_expr)
+            code = f"({found}.get({key}, M) if type({found} := {operand.code}) is dict else leave())"
+            depth = operand.depth + 1
+        coerce = self.coercer(expr)
+        if coerce is not None:
+            value = self.write.name()
+            code = f"({self.write.value(coerce)}({value}) if ({value} := {code}) is not M else M)"
+            depth += 2
+        return self.write.shallow(Piece(code, None, depth))
+
+    def _list(self, expr: ast.MakeList) -> Piece:
+        items = [self.piece(item) for item in expr.items]
+        depth = max((item.depth for item in items), default=0) + 1
+        if not expr.optional_indices:
+            return Piece(f"[{', '.join(item.code for item in items)}]", Kind.LIST, depth)
+        parts = [f"({place in expr.optional_indices}, {item.code})" for place, item in enumerate(items)]
+        return Piece(f"list_of({', '.join(parts)})", Kind.LIST, depth + 1)
+
+    def _map(self, expr: ast.MakeMap) -> Piece:
+        keys = [self.piece(entry.key) for entry in expr.entries]
+        values = [self.piece(entry.value) for entry in expr.entries]
+        depth = max((piece.depth for piece in (*keys, *values)), default=0) + 2
+        written = [key.code for key in keys]
+        plain = all(key.literal and key.sure is Kind.STRING for key in keys) and len(set(written)) == len(
+            written
+        )
+        if plain and not any(entry.optional for entry in expr.entries):
+            shown = ", ".join(f"{key.code}: {value.code}" for key, value in zip(keys, values, strict=True))
+            return Piece(f"{{{shown}}}", Kind.MAP, depth)
+        shown = "".join(
+            f", ({entry.optional}, {key.code}, {value.code})"
+            for entry, key, value in zip(expr.entries, keys, values, strict=True)
+        )
+        return Piece(f"map_of({self.strict}{shown})", Kind.MAP, depth)
+
+    def _struct(self, expr: ast.MakeStruct) -> Piece:
+        if any(field.optional for field in expr.fields):
+            raise NotWorthIt
+        reference = self.checked.references.get(expr.id)
+        name = (
+            reference.name if reference is not None and reference.name else expr.type_name.removeprefix(".")
+        )
+        values = [self.piece(field.value) for field in expr.fields]
+        shown = ", ".join(
+            f"{field.name!r}: {value.code}" for field, value in zip(expr.fields, values, strict=True)
+        )
+        depth = max((value.depth for value in values), default=0) + 2
+        return Piece(f"{self.write.value(builder(name))}({{{shown}}})", None, depth)
+
+    def truth(self, piece: Piece) -> str:
+        """Return Python that is True or False where a value is, and leaves where it is neither."""
+        if piece.sure is Kind.BOOL:
+            return piece.code
+        found = self.write.name()
+        return f"({found} if ({found} := {piece.code}) is True or {found} is False else leave())"

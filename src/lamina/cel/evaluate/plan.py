@@ -1,0 +1,315 @@
+"""
+From a checked expression to the steps that carry it out.
+
+What is constant is worked out here: lists and maps of constants, and
+conversions of them. That is also what Kubernetes does, and what it does not
+charge for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from lamina.cel import ast, operators
+from lamina.cel.ast import Checked, Expr
+from lamina.cel.check.literals import literal_value
+from lamina.cel.declare import Environment, Overload
+from lamina.cel.errors import EvaluationError
+from lamina.cel.evaluate import steps
+from lamina.cel.evaluate.attributes import Attribute, AttributeStep, Chosen, Made, Named, Qualifier
+from lamina.cel.evaluate.coerce import Coercer, coercer
+from lamina.cel.evaluate.dispatch import Dispatch
+from lamina.cel.evaluate.frame import Outermost, Step
+from lamina.cel.evaluate.structs import builder
+from lamina.cel.macros import MAP_INSERT
+from lamina.cel.types import DYN, Kind, ObjectType, Type
+from lamina.cel.values import TypeValue, Value
+
+_CONVERSIONS: Final = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
+)
+_NOWHERE: Final = Outermost({}, None)
+
+
+class Planner:
+    """Plans one expression. `locals` are the names that loops around the present place declare."""
+
+    def __init__(self, checked: Checked, environment: Environment) -> None:
+        self._checked = checked
+        self._environment = environment
+        # Kubernetes is more forgiving than the specification: about keys, and about asking for fields.
+        self._strict = not environment.flags.homogeneous_literals
+        self._locals: list[set[str]] = []
+        self._gathering: list[bool] = []
+
+    def plan(self, expr: Expr) -> Step:
+        match expr:
+            case ast.Literal():
+                return steps.Constant(expr.id, literal_value(expr))
+            case ast.Ident():
+                return self._ident(expr)
+            case ast.Select():
+                return self._select(expr)
+            case ast.Call():
+                return self._call(expr)
+            case ast.MakeList():
+                return self._list(expr)
+            case ast.MakeMap():
+                return self._map(expr)
+            case ast.MakeStruct():
+                return self._struct(expr)
+            case ast.Comprehension():
+                return self._comprehension(expr)
+
+    def _type(self, expr: Expr) -> Type:
+        return self._checked.types.get(expr.id, DYN)
+
+    def _coercer(self, expr: Expr) -> Coercer | None:
+        declared = self._type(expr)
+        return coercer(declared.params[0] if declared.is_optional and declared.params else declared)
+
+    def _ident(self, expr: ast.Ident) -> Step:
+        reference = self._checked.references.get(expr.id)
+        if reference is not None and reference.constant is not None:
+            return steps.Constant(expr.id, literal_value(reference.constant))
+        name = reference.name if reference is not None and reference.name else expr.name.removeprefix(".")
+        if self._is_local(name) and not expr.name.startswith("."):
+            return AttributeStep(Named(expr.id, expr.at, name, None))
+        if self._type(expr).kind is Kind.TYPE and name not in self._environment.variables:
+            return steps.Constant(expr.id, TypeValue(name))
+        outermost = expr.name.startswith(".") and self._is_local(name)
+        return AttributeStep(Named(expr.id, expr.at, f".{name}" if outermost else name, self._coercer(expr)))
+
+    def _is_local(self, name: str) -> bool:
+        return any(name in names for names in self._locals)
+
+    def _read_from(self, operand: Expr) -> AttributeStep:
+        step = self.plan(operand)
+        return (
+            step
+            if isinstance(step, AttributeStep) and not step.test_only
+            else AttributeStep(Made(step.id, step))
+        )
+
+    def _select(self, expr: ast.Select) -> Step:
+        step = self._read_from(expr.operand)
+        step.attribute.add(
+            Qualifier(
+                expr.id,
+                expr.at,
+                field_key(self._type(expr.operand), expr.field),
+                optional=expr.optional,
+                test_only=expr.test_only,
+                strict=self._strict,
+                coerce=None if expr.test_only else self._coercer(expr),
+            )
+        )
+        return AttributeStep(step.attribute, expr.id) if expr.test_only else step
+
+    def _index(self, expr: ast.Call) -> Step:
+        step = self._read_from(expr.args[0])
+        index = self.plan(expr.args[1])
+        key: Any
+        if isinstance(index, steps.Constant):
+            key = index.value
+        elif isinstance(index, AttributeStep) and not index.test_only:
+            key = index.attribute
+        else:
+            key = Made(expr.id, index)
+        optional = expr.function != ast.INDEX
+        step.attribute.add(
+            Qualifier(
+                expr.id,
+                expr.at,
+                key,
+                optional=optional,
+                test_only=False,
+                strict=self._strict,
+                coerce=self._coercer(expr),
+            )
+        )
+        return step
+
+    def _call(self, expr: ast.Call) -> Step:
+        name = expr.function
+        if name == ast.INDEX or name == ast.OPTIONAL_INDEX:
+            return self._index(expr)
+        args = [self.plan(arg) for arg in ast.children(expr)]
+        match name:
+            case ast.AND | ast.OR:
+                return steps.Logic(expr.id, expr.at, args, decisive=name == ast.OR)
+            case ast.CONDITIONAL:
+                condition, truthy, falsy = args
+                chosen = Chosen(expr.id, expr.at, condition, _attribute(truthy), _attribute(falsy))
+                return AttributeStep(chosen)
+            case ast.NOT_STRICTLY_FALSE:
+                return steps.NotStrictlyFalse(expr.id, args[0])
+            case "or" | "orValue" if expr.target is not None and self._is_optional_or(expr):
+                return steps.OptionalOr(expr.id, expr.at, args[0], args[1], unwraps=name == "orValue")
+        return self._plain_call(expr, args)
+
+    def _is_optional_or(self, expr: ast.Call) -> bool:
+        ids = self._overload_ids(expr)
+        return not ids or bool({"optional_or_optional", "optional_orValue_value"} & set(ids))
+
+    def _overload_ids(self, expr: ast.Call) -> tuple[str, ...]:
+        reference = self._checked.references.get(expr.id)
+        return reference.overloads if reference is not None else ()
+
+    def _plain_call(self, expr: ast.Call, args: list[Step]) -> Step:
+        ids = self._overload_ids(expr)
+        overload = ids[0] if len(ids) == 1 else ""
+        if overload == "in_list" and isinstance(args[1], steps.Constant) and _is_primitive(args[1].value):
+            if not args[1].value:
+                return steps.Constant(expr.id, False)
+            return steps.Membership(expr.id, expr.at, args[0], args[1].value, operators.is_in)
+        work, cost = self._work(expr, ids)
+        if self._gathering and self._gathering[-1] and _adds_to_accumulator(expr):
+            work = _IN_PLACE.get(expr.function, work)
+        if expr.function in (ast.EQUALS, ast.NOT_EQUALS):
+            overload = "equals" if expr.function == ast.EQUALS else "not_equals"
+        call = steps.Call(expr.id, expr.at, expr.function, overload, args, work, cost)
+        if expr.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], steps.Constant):
+            value = call.run(_NOWHERE)
+            if not isinstance(value, EvaluationError):
+                return steps.Constant(expr.id, value)
+        return call
+
+    def _work(self, expr: ast.Call, ids: tuple[str, ...]) -> tuple[Callable[..., Value], Any]:
+        if expr.function in operators.BINARY and len(expr.args) == 2:
+            return operators.BINARY[expr.function], None
+        if expr.function in operators.UNARY and len(expr.args) == 1:
+            return operators.UNARY[expr.function], None
+        declared = self._environment.functions.get(expr.function)
+        found = declared.overloads if declared is not None else ()
+        count = len(expr.args) + (expr.target is not None)
+        fitting = [
+            overload
+            for overload in found
+            if len(overload.params) == count and overload.member is (expr.target is not None)
+        ]
+        meant = [overload for overload in fitting if overload.id in ids] if ids else fitting
+        return Dispatch(expr.function, fitting), _common_cost(meant)
+
+    def _list(self, expr: ast.MakeList) -> Step:
+        items = [self.plan(item) for item in expr.items]
+        made = steps.MakeList(expr.id, expr.at, items, expr.optional_indices)
+        return _folded(made, items)
+
+    def _map(self, expr: ast.MakeMap) -> Step:
+        entries = [
+            (self.plan(entry.key), self.plan(entry.value), entry.optional, entry.at) for entry in expr.entries
+        ]
+        made = steps.MakeMap(expr.id, expr.at, entries, self._strict)
+        return _folded(made, [part for key, value, _, _ in entries for part in (key, value)])
+
+    def _struct(self, expr: ast.MakeStruct) -> Step:
+        fields = [(field.name, self.plan(field.value), field.optional) for field in expr.fields]
+        reference = self._checked.references.get(expr.id)
+        name = (
+            reference.name if reference is not None and reference.name else expr.type_name.removeprefix(".")
+        )
+        return steps.MakeStruct(expr.id, expr.at, fields, builder(name))
+
+    def _comprehension(self, expr: ast.Comprehension) -> Step:
+        over = self.plan(expr.iter_range)
+        first = self.plan(expr.accu_init)
+        names = (expr.iter_var, expr.iter_var2) if expr.iter_var2 else (expr.iter_var,)
+        gathers = (
+            isinstance(first, steps.Constant) and first.value in ([], {}) and expr.accu_var == ast.ACCUMULATOR
+        )
+        if gathers:
+            first = _Fresh(first.id, type(first.value))  # type: ignore[attr-defined]  # a constant, as was just seen
+        self._locals.append({expr.accu_var, *names})
+        self._gathering.append(gathers)
+        condition, step = self.plan(expr.loop_condition), self.plan(expr.loop_step)
+        self._gathering.pop()
+        self._locals.pop()
+        self._locals.append({expr.accu_var})
+        self._gathering.append(False)
+        result = self.plan(expr.result)
+        self._gathering.pop()
+        self._locals.pop()
+        return steps.Fold(
+            expr.id,
+            expr.at,
+            names=names,
+            over=over,
+            accumulator=expr.accu_var,
+            first=first,
+            condition=condition,
+            step=step,
+            result=result,
+        )
+
+
+class _Fresh(steps.Constant):
+    """An empty list or map for one loop to fill, which nobody else sees."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, node: int, make: Callable[[], Value]) -> None:
+        super().__init__(node, None)
+        self.make = make
+
+    def run(self, frame: Any) -> Value:
+        super().run(frame)
+        return self.make()
+
+
+def field_key(operand: Type, field: str) -> str:
+    """Return the key that a field has in JSON."""
+    if operand.is_optional and operand.params:
+        operand = operand.params[0]
+    if isinstance(operand, ObjectType) and field in operand.fields:
+        return operand.fields[field].key or field
+    return field
+
+
+def _attribute(step: Step) -> Attribute:
+    return step.attribute if isinstance(step, AttributeStep) else Made(step.id, step)
+
+
+def _is_primitive(value: Value) -> bool:
+    return isinstance(value, list) and all(
+        item is None or isinstance(item, (bool, int, float, str)) for item in value
+    )
+
+
+def _adds_to_accumulator(expr: ast.Call) -> bool:
+    first = expr.args[0] if expr.args else None
+    return isinstance(first, ast.Ident) and first.name == ast.ACCUMULATOR
+
+
+def _extend(made: Value, more: Value) -> Value:
+    if type(made) is list and isinstance(more, list):
+        made.extend(more)
+        return made
+    return operators.add(made, more)
+
+
+def _insert(made: Value, *more: Value) -> Value:
+    pairs = more[0].items() if len(more) == 1 and isinstance(more[0], dict) else [more]
+    for key, value in pairs:
+        if type(made) is dict and isinstance(key, (str, int)) and type(key) is not bool and key not in made:
+            made[key] = value
+        else:
+            made = operators.insert(made, key, value)
+    return made
+
+
+_IN_PLACE: Final[dict[str, Callable[..., Value]]] = {ast.ADD: _extend, MAP_INSERT: _insert}
+
+
+def _common_cost(overloads: list[Overload]) -> Any:
+    # Which of several overloads is meant is not known, and then neither is what it costs.
+    return overloads[0].cost if len(overloads) == 1 else None
+
+
+def _folded(made: steps.MakeList | steps.MakeMap, parts: list[Step]) -> Step:
+    if all(isinstance(part, steps.Constant) for part in parts):
+        value = made.run(_NOWHERE)
+        if not isinstance(value, EvaluationError):
+            return steps.Constant(made.id, value)
+    return made

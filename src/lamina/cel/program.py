@@ -1,0 +1,134 @@
+"""
+An expression, ready to be evaluated as often as one likes.
+
+    program = compile_expression("self.replicas <= self.limit", environment)
+    program.evaluate({"self": {"replicas": 3, "limit": 5}})
+
+Generated Python answers, and steps answer where that does not know: when
+something fails, they say what and where. Where an evaluation may cost more than
+its environment allows, steps do it all, and count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lamina.cel.ast import Checked, Source
+from lamina.cel.check import check
+from lamina.cel.cost.estimate import estimate
+from lamina.cel.cost.size import Sizes, no_sizes
+from lamina.cel.declare import Environment
+from lamina.cel.errors import CostExceeded, EvaluationError
+from lamina.cel.evaluate.cost import EXCEEDED, Tracker
+from lamina.cel.evaluate.frame import Outermost, Step
+from lamina.cel.evaluate.generate import Generated, generate
+from lamina.cel.evaluate.generated import Unsure
+from lamina.cel.evaluate.plan import Planner
+from lamina.cel.parse import parse
+from lamina.cel.types import Type
+from lamina.cel.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an evaluation came to: a value, or an error, and what it cost."""
+
+    value: Value
+    error: EvaluationError | None
+    cost: int
+
+
+def _unready(variables: Mapping[str, Value]) -> Value:
+    raise Unsure
+
+
+class Program:
+    """
+    A checked expression in its environment.
+
+    Nothing is generated before the first evaluation, so that an expression
+    that is only checked costs no more than that.
+    """
+
+    __slots__ = ("_counts", "_fast", "_ready", "_steps", "checked", "environment", "sizes")
+
+    def __init__(self, checked: Checked, environment: Environment, sizes: Sizes = no_sizes) -> None:
+        self.checked = checked
+        self.environment = environment
+        self.sizes = sizes
+        self._ready = False
+        self._counts = False
+        self._fast: Generated = _unready
+        self._steps: Step | None = None
+
+    @property
+    def result(self) -> Type:
+        """The type of the answer."""
+        return self.checked.result
+
+    @property
+    def source(self) -> Source:
+        return self.checked.parsed.source
+
+    def evaluate(self, variables: Mapping[str, Value]) -> Value:
+        """Return the value of the expression; raises EvaluationError, which knows its place."""
+        try:
+            return self._fast(variables)
+        except Exception:
+            # Whatever it was, the steps know better. They raise nothing but errors of ours.
+            return self._settled(variables)
+
+    def run(self, variables: Mapping[str, Value], budget: int | None = None) -> Outcome:
+        """Evaluate step by step and count; `budget`, where there is one, takes the place of the environment's."""
+        limit = self.environment.limits.cost if budget is None else budget
+        tracker = Tracker(limit, kubernetes=self.environment.name != "plain")
+        try:
+            value = self._stepped(variables, tracker)
+        except CostExceeded as error:
+            return Outcome(None, error, tracker.cost)
+        if isinstance(value, EvaluationError):
+            value.source = value.source or self.source
+            return Outcome(None, value, tracker.cost)
+        return Outcome(value, None, tracker.cost)
+
+    def _settled(self, variables: Mapping[str, Value]) -> Value:
+        if self._ready:
+            return self._exactly(variables)
+        limit = self.environment.limits.cost
+        self._counts = limit is not None and estimate(self.checked, self.environment, self.sizes).most > limit
+        made = None if self._counts else generate(self.checked, self.environment)
+        self._ready = True
+        if made is None:
+            return self._exactly(variables)
+        self._fast = made
+        return self.evaluate(variables)
+
+    def _exactly(self, variables: Mapping[str, Value]) -> Value:
+        tracker = None
+        if self._counts:
+            tracker = Tracker(self.environment.limits.cost, kubernetes=self.environment.name != "plain")
+        value = self._stepped(variables, tracker)
+        if isinstance(value, EvaluationError):
+            value.source = value.source or self.source
+            raise value
+        return value
+
+    def _stepped(self, variables: Mapping[str, Value], tracker: Tracker | None) -> Value:
+        try:
+            if self._steps is None:
+                self._steps = Planner(self.checked, self.environment).plan(self.checked.expr)
+            return self._steps.run(Outermost(variables, tracker))
+        except CostExceeded:
+            raise CostExceeded(EXCEEDED, source=self.source) from None
+        except RecursionError:
+            return EvaluationError("expression is nested too deeply")
+        except (OverflowError, MemoryError):
+            return EvaluationError("value is too large")
+
+
+def compile_expression(
+    text: str, environment: Environment, *, sizes: Sizes = no_sizes, name: str = "<input>"
+) -> Program:
+    """Return a program for an expression; raises CompileError, which says all that is wrong with it."""
+    return Program(check(parse(text, environment, name=name), environment), environment, sizes)

