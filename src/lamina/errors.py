@@ -17,7 +17,7 @@ Everything lamina raises on purpose.
     │   ├── Invalid               422  carries the fields that were wrong
     │   ├── TooManyRequests       429
     │   ├── InternalError         500
-    │   ├── Unexplained           500  bad input that a real server has no word for
+    │   ├── Unexplained           400  bad input that a real server has no word for
     │   ├── Unavailable           503
     │   └── TimedOut              504
     ├── Unreachable               nobody answered, or not in words we know; try later
@@ -180,10 +180,15 @@ class InternalError(ApiError):
 
 
 class Unexplained(ApiError):
-    """Refused in passing: the real server answers 500 and gives no reason, though the fault is the sender's."""
+    """
+    Bad input that the real server has no word for.
 
-    code = 500
-    reason = ""
+    It answers 500 without a reason, in these words. The fault is the sender's,
+    and whoever asks again gets the same answer, so here it is a 400.
+    """
+
+    code = 400
+    reason = "BadRequest"
 
 
 class Unavailable(ApiError):
@@ -248,13 +253,16 @@ class HookError(LaminaError):
     """
     Somebody else's webhook failed.
 
-    `after` is how many seconds it asked us to wait, where it did: then it is
-    busy, which is no fault, and nothing is said on the object.
+    `after` is there where it is only busy, which is no fault: nothing is said on
+    the object. It is how many seconds it asked us to wait, or 0 where it did not
+    say. `reached` says whether it gave an answer that counts, if one that cannot
+    be followed.
     """
 
-    def __init__(self, message: str, *, after: float | None = None) -> None:
+    def __init__(self, message: str, *, after: float | None = None, reached: bool = True) -> None:
         super().__init__(message)
         self.after = after
+        self.reached = reached
 
 
 class SettingsError(LaminaError):

@@ -30,7 +30,7 @@ from tests.conformance.transcript import telling
 from tests.conformance.transcript.kinds import GROUP
 from tests.conformance.transcript.naming import Names
 from tests.conformance.transcript.reach import Stream, Wire
-from tests.conformance.transcript.script import Step, Story
+from tests.conformance.transcript.script import Step, Story, blaming_the_sender
 from tests.conformance.transcript.trouble import TranscriptError
 
 _PATCHES = {"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC, "apply": APPLY}
@@ -94,6 +94,8 @@ def differences(played: list[Played], *, embedded: bool) -> str:
 
 def _difference(one: Played, embedded: bool) -> str:
     expected = one.step.own_answer if embedded and one.step.because else one.step.answer
+    if embedded:
+        expected = blaming_the_sender(expected)
     said = "\n".join(one.step.written)
     wanted = "\n".join(f"- {line}" for line in expected)
     came = "\n".join(f"+ {line}" for line in one.answer)

@@ -240,6 +240,9 @@ def _table(value: Any, names: Names) -> Iterator[str]:
     aged = {index for index, one in enumerate(columns or ()) if one["name"] in _AGES}
     for row in value.get("rows") or ():
         cells = ["<age>" if index in aged and cell else cell for index, cell in enumerate(row["cells"])]
+        if columns is None and cells and re.fullmatch(r"\d+s", str(cells[-1])):
+            # A later event says its columns no more; an age is the last of them.
+            cells[-1] = "<age>"
         obj = row.get("object")
         about = "no object" if obj is None else f"{obj.get('kind')} {obj.get('apiVersion')}"
         yield f"- {_flow(names.named(cells))} of {about}"
