@@ -63,6 +63,8 @@ scenarios: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
+	$(BIN)/python -m bench.cel
 
 torture: $(READY)
 	$(BIN)/pytest tests/torture

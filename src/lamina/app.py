@@ -12,7 +12,7 @@ import gc
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -29,9 +29,10 @@ from lamina.clock import Clock, WallClock
 from lamina.core.controller import AnyController
 from lamina.errors import from_status
 from lamina.families.every import chosen
+from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects.types import Made
-from lamina.product import install, product
+from lamina.product import declare, follow, install, product
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
 from lamina.server.api import Api
@@ -68,6 +69,7 @@ class App:
         self.api: Api
         self.store: Store
         self.certificates: Certificates
+        self.reload_hooks: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Self:
         try:
@@ -110,7 +112,7 @@ class App:
         tasks.start(publish_groups(self.api.plane))
         await self._seed()
         await self._start_actors(tasks)
-        await self._start_families(tasks)
+        await self._start_families()
         self._ready = True
         gc.collect()
         gc.freeze()
@@ -165,16 +167,25 @@ class App:
         tasks.start(manager.run())
         await manager.ready()
 
-    async def _start_families(self, tasks: _Tasks) -> None:
+    async def _start_families(self) -> None:
         families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
         if not families:
             return
-        client, calls = self.client(), Calls()
+        client, hooks = self.client(), Hooks(self.settings.hooks, log)
+        await hooks.start()
+        self._stack.push_async_callback(hooks.close)
+        calls = Calls(local=hooks.find)
         self._stack.push_async_callback(calls.close)
         await install(client, families)
+        await declare(client, hooks.manifests)
+        # They end before the hooks they would call.
+        tasks = await self._stack.enter_async_context(_Tasks())
         manager = product(client, families, self.clock, calls)
         tasks.start(manager.run())
         await manager.ready()
+        if self.settings.hooks:
+            self.reload_hooks = hooks.reload
+            tasks.start(follow(hooks, client, calls, manager))
 
     def _actors(self) -> tuple[AnyController, ...]:
         actors = embedded_actors(self.certificates.authority.certificate_pem.decode())

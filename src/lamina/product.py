@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.definitions import is_established
 from lamina.core.family import Family
-from lamina.errors import NotFound, Unavailable
+from lamina.errors import LaminaError, NotFound, Unavailable
+from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects import meta
+from lamina.objects.types import Obj
 from lamina.runtime.asker import Caller
+from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
 from lamina.runtime.worker import Lead
 
@@ -46,3 +50,25 @@ async def install(client: Client, families: Sequence[Family]) -> None:
             else:
                 raise Unavailable(f"{meta.name(definition)} was not established in time")
     await client.discover()
+
+
+async def declare(client: Client, controllers: Sequence[Obj], before: Sequence[Obj] = ()) -> None:
+    """Have the controllers of hooks files on the cluster, and take away those that are declared no more."""
+    for controller in controllers:
+        await client.apply(controller, manager=MANAGER, force=True)
+    kept = {meta.ref(controller) for controller in controllers}
+    for gone in before:
+        if meta.ref(gone) not in kept:
+            with suppress(NotFound):
+                await client.delete(meta.ref(gone))
+
+
+async def follow(hooks: Hooks, client: Client, calls: Calls, manager: Manager) -> None:
+    """Keep up with the hooks files: whatever was asked of their functions is asked again when they change."""
+    async for before, now in hooks.changes():
+        try:
+            await declare(client, now, before)
+        except LaminaError as refused:
+            log.error("controllers of hooks not declared", because=str(refused))
+        calls.forget()
+        manager.look_at_everything()

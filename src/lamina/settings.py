@@ -49,6 +49,9 @@ class Settings:
         "all",
         "Which families run, comma-separated (metacontroller), or all, or none. With simulate off, none.",
     )
+    hooks: tuple[Path, ...] = _setting(
+        (), "Python files whose hooks run beside the families; comma-separated in the environment."
+    )
     log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
     log_format: str = _setting("text", "How log lines look: text or json.")
 
@@ -99,6 +102,9 @@ def _parse(name: str, value: Any, source: str) -> Any:
         match name:
             case "data" | "kubeconfig" | "stages":
                 return Path(value).expanduser().absolute()
+            case "hooks":
+                files = value.split(",") if isinstance(value, str) else value
+                return tuple(Path(file).expanduser().absolute() for file in files if file)
             case "ephemeral":
                 return (
                     value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]

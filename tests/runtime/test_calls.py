@@ -98,8 +98,8 @@ async def test_nobody_there_is_an_http_error(calls: Calls) -> None:
     ("header", "after"),
     [
         ({"Retry_After": "3"}, 3.0),
-        ({}, 1.0),
-        ({"Retry_After": "soon"}, 1.0),
+        ({}, 0.0),
+        ({"Retry_After": "soon"}, 0.0),
         ({"Retry_After": "0"}, 1.0),
         ({"Retry_After": "99999"}, 300.0),
         ({"Retry_After": format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)}, 300.0),

@@ -28,7 +28,7 @@ from enum import Enum, auto
 from typing import TypeAlias, assert_never
 
 from lamina.actors.names import MANAGER
-from lamina.core.controller import Controller, Watch
+from lamina.core.controller import Controller, Watch, only
 from lamina.core.events import name_of, warning
 from lamina.core.plan import (
     NOTHING,
@@ -43,11 +43,12 @@ from lamina.core.plan import (
     remove_finalizer,
 )
 from lamina.core.questions import Absent, Answers, Found, Question, Read
-from lamina.core.world import Change, World, card
+from lamina.core.world import Change, World, card, whole
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj, OwnerRef, Ref
 
+_POD = GroupKind("", "Pod")
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
@@ -339,6 +340,7 @@ def _waiting_owners(world: World, obj: Obj) -> Iterator[Ref]:
 def _is_collected(kind: Kind) -> bool:
     # Events come and go in their thousands and own nothing.
     return kind.can("delete") and kind.group_kind not in (
+        _POD,
         GroupKind("", "Event"),
         GroupKind("events.k8s.io", "Event"),
     )
@@ -346,7 +348,11 @@ def _is_collected(kind: Kind) -> bool:
 
 GARBAGE: Controller[View] = Controller(
     name="garbage",
-    watches=(Watch(selects=_is_collected, concerns=concerns, keep=card, metadata_only=True),),
+    watches=(
+        Watch(selects=_is_collected, concerns=concerns, keep=card, metadata_only=True),
+        # Followed as those follow them who run them: one stream of pods serves everybody.
+        Watch(selects=only(*_POD), concerns=concerns, keep=whole),
+    ),
     gather=gather,
     questions=questions,
     plan=plan,

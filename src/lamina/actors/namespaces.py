@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from lamina.actors.events import last_written
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import (
@@ -38,6 +39,7 @@ from lamina.objects.types import Condition, GroupKind, Obj, Ref
 FINALIZER = "kubernetes"
 _NAMESPACE = GroupKind("", "Namespace")
 _POD = GroupKind("", "Pod")
+_EVENT = GroupKind("", "Event")
 _AGAIN = timedelta(seconds=5)
 """When to look again if nothing is heard. Everything that helps a namespace to its end is; this is for the rest."""
 
@@ -220,11 +222,18 @@ def _is_content(kind: Kind) -> bool:
     return kind.namespaced and kind.can("delete", "list") and kind.group != "events.k8s.io"
 
 
+def _is_plain_content(kind: Kind) -> bool:
+    return _is_content(kind) and kind.group_kind not in (_POD, _EVENT)
+
+
 NAMESPACES: Controller[View] = Controller(
     name="namespaces",
     watches=(
         Watch(selects=only(*_NAMESPACE), concerns=itself, keep=whole),
-        Watch(selects=_is_content, concerns=concerns, keep=card, metadata_only=True),
+        Watch(selects=_is_plain_content, concerns=concerns, keep=card, metadata_only=True),
+        # Followed as others follow them: there are many, and one stream of each serves everybody.
+        Watch(selects=only(*_POD), concerns=concerns, keep=whole),
+        Watch(selects=only(*_EVENT), concerns=concerns, keep=last_written, metadata_only=True),
     ),
     gather=gather,
     questions=questions,

@@ -47,6 +47,7 @@ KUBERNETES: Final = Environment(
     flags=Flags(
         homogeneous_literals=True, backtick_fields=False, validate_literals=True, kubernetes_costs=True
     ),
+    limits=_BUDGET,
 ).extend(
     libraries=(
         STANDARD, URLS, KUBERNETES_REGEX, AGGREGATES, OPTIONALS, QUANTITY, STRINGS_2, SETS, IP, CIDR, FORMATS,
@@ -55,7 +56,7 @@ KUBERNETES: Final = Environment(
 )  # fmt: skip
 """What rules of CRDs and admission policies have; callers add their variables."""
 
-GRAPH: Final = Environment(name="graph", limits=_BUDGET).extend(
+GRAPH: Final = Environment(name="graph", flags=Flags(kubernetes_costs=True), limits=_BUDGET).extend(
     libraries=(
         STANDARD, URLS, KUBERNETES_REGEX, AGGREGATES, OPTIONALS, QUANTITY, STRINGS_3, IP, CIDR, COMPREHENSIONS,
         SEMVER, LISTS, ENCODERS, BINDINGS, GRAPH_FUNCTIONS,

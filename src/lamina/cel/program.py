@@ -82,7 +82,7 @@ class Program:
     def run(self, variables: Mapping[str, Value], budget: int | None = None) -> Outcome:
         """Evaluate step by step and count; `budget`, where there is one, takes the place of the environment's."""
         limit = self.environment.limits.cost if budget is None else budget
-        tracker = Tracker(limit, kubernetes=self.environment.name != "plain")
+        tracker = Tracker(limit, kubernetes=self.environment.flags.kubernetes_costs)
         try:
             value = self._stepped(variables, tracker)
         except CostExceeded as error:
@@ -107,7 +107,9 @@ class Program:
     def _exactly(self, variables: Mapping[str, Value]) -> Value:
         tracker = None
         if self._counts:
-            tracker = Tracker(self.environment.limits.cost, kubernetes=self.environment.name != "plain")
+            tracker = Tracker(
+                self.environment.limits.cost, kubernetes=self.environment.flags.kubernetes_costs
+            )
         value = self._stepped(variables, tracker)
         if isinstance(value, EvaluationError):
             value.source = value.source or self.source

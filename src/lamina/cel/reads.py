@@ -29,6 +29,7 @@ from lamina.cel.ast import (
     children,
 )
 from lamina.cel.declare import Environment
+from lamina.cel.errors import CelError
 from lamina.cel.types import Kind, Type
 
 EACH: Final = "*"
@@ -83,7 +84,10 @@ def reads(expression: Parsed | Checked, environment: Environment | None = None) 
     """
     types = expression.types if isinstance(expression, Checked) else {}
     tracer = _Tracer(environment, types)
-    tracer.end(tracer.trace(expression.expr))
+    try:
+        tracer.end(tracer.trace(expression.expr))
+    except RecursionError:
+        raise CelError("expression is nested too deeply") from None
     return Reads(tuple(tracer.paths), tuple(tracer.tested), tuple(tracer.functions))
 
 

@@ -31,6 +31,7 @@ from lamina.cel.types import (
     STRING,
     TIMESTAMP,
     Field,
+    ListType,
     ObjectType,
     Type,
     list_of,
@@ -147,7 +148,11 @@ class _Reader:
         most = schema.get("maxItems")
         if most is None:
             most = (REQUEST_BYTES - 2) // (element.smallest + 1)
-        return Declared(list_of(element.type), max(most, 0), 2, element=element)
+        listing, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
+        type_ = list_of(element.type)
+        if listing in ("set", "map"):
+            type_ = ListType(element.type, listing, tuple(keys))
+        return Declared(type_, max(most, 0), 2, element=element)
 
     def _object(self, schema: Mapping[str, Any], name: str) -> Declared | None:
         additional = schema.get("additionalProperties")
@@ -187,7 +192,8 @@ class _Reader:
                 continue
             key = None if identifier == original else original
             declared[identifier] = found
-            fields[identifier] = Field(found.type, needed, inner.get("default"), key)
+            nullable = bool(inner.get("nullable"))
+            fields[identifier] = Field(found.type, needed, inner.get("default"), key, nullable)
             if original in RESERVED:
                 fields.setdefault(original, fields[identifier])
         return Declared(ObjectType(name, fields, unknown), 0, smallest, declared)

@@ -49,7 +49,7 @@ _SPELLED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Type:
     """
     One type. `name` is the one it has at run time, as `type(x)` prints it.
@@ -61,6 +61,15 @@ class Type:
     name: str
     params: tuple[Type, ...] = ()
     nullable: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Type)
+            and self.kind is other.kind
+            and self.name == other.name
+            and self.params == other.params
+            and self.nullable is other.nullable
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.params))
@@ -80,19 +89,40 @@ class Type:
         return self.kind is Kind.OPAQUE and self.name == "optional_type"
 
 
+class ListType(Type):
+    """
+    A list whose elements have no order (`listing` is "set") or have `keys` ("map").
+
+    To the checker it is a list like any other. What reads it from data makes it a
+    value that is equal to another, and added to it, as Kubernetes has it.
+    """
+
+    __slots__ = ("keys", "listing")
+
+    keys: tuple[str, ...]
+    listing: str
+
+    def __init__(self, element: Type, listing: str, keys: tuple[str, ...] = ()) -> None:
+        super().__init__(Kind.LIST, "list", (element,))
+        object.__setattr__(self, "listing", listing)
+        object.__setattr__(self, "keys", keys)
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """
     One field of an object type.
 
     `default` is what stands there when nothing does, where that is known. `key`
-    is its name in the data, where an expression has to call it something else.
+    is its name in the data, where an expression has to call it something else. What
+    is `nullable` may be null there; to an expression it is absent then.
     """
 
     type: Type
     required: bool = False
     default: Any = None
     key: str | None = None
+    nullable: bool = False
 
 
 _NO_FIELDS: Final[Mapping[str, Field]] = MappingProxyType({})

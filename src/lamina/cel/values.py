@@ -195,9 +195,8 @@ def _equal(left: Value, right: Value) -> bool:
     if isinstance(left, (int, float)):
         return isinstance(right, (int, float)) and _order(left, right) == 0
     if isinstance(left, ListWithEquality):
+        # Only the left one is asked, as in Kubernetes: `['b', 'a'] == self.set` goes item by item.
         return left.same(right)
-    if isinstance(right, ListWithEquality):
-        return right.same(left)
     if isinstance(left, list):
         return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict):

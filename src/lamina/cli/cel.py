@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def cel(
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        data = click.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         loaded = load_yaml(data)
     except (OSError, YamlError) as error:
         raise SettingsError(f"cannot read {file}: {error}") from None

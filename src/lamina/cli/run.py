@@ -12,6 +12,7 @@ from lamina.cli.reaching import cluster_options, reach
 
 
 @click.command()
+@click.argument("hooks", metavar="[HOOKS.PY]...", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--families", metavar="NAMES", default="all", show_default=True, help="Which families run.")
 @click.option(
     "--install/--no-install", default=True, show_default=True, help="Have the families' kinds served first."
@@ -38,6 +39,7 @@ from lamina.cli.reaching import cluster_options, reach
 @click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
 @cluster_options
 def run(
+    hooks: tuple[Path, ...],
     families: str,
     install: bool,
     elect: bool,
@@ -51,6 +53,8 @@ def run(
     """
     Run the families against a cluster.
 
+    The controllers that HOOKS.PY declare are applied to it, and their hooks run
+    here; a file that changes is loaded again, and so are all of them on SIGHUP.
     Stays in the foreground until Ctrl-C or SIGTERM.
     """
     import uvloop
@@ -60,6 +64,7 @@ def run(
     from lamina.client.http import HttpTransport
     from lamina.clock import WallClock
     from lamina.families.every import chosen
+    from lamina.hooks.files import Hooks
     from lamina.logs import log as lines
     from lamina.runtime.calls import Calls
     from lamina.runtime.leases import Leases, Terms
@@ -71,15 +76,21 @@ def run(
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        client, calls = Client(HttpTransport(access)), Calls()
+        files = Hooks(hooks, lines)
+        await files.start()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, files.reload)
+        client, calls = Client(HttpTransport(access)), Calls(local=files.find)
         try:
             if install:
                 await product.install(client, wanted)
+            await product.declare(client, files.manifests)
             terms = Terms(namespace=lease_namespace, shards=shards)
             leases = Leases(client, _identity(), terms, lines) if elect else None
             manager = product.product(client, wanted, WallClock(), calls, leases)
             tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
             await manager.ready()
+            if hooks:
+                tasks.append(asyncio.create_task(product.follow(files, client, calls, manager)))
             if leases is not None:
                 leases.gained = manager.look_at_everything
                 tasks.append(asyncio.create_task(leases.run()))
@@ -91,6 +102,7 @@ def run(
             for task in done:
                 await task
         finally:
+            await files.close()
             await calls.close()
             await client.close()
 

@@ -42,6 +42,12 @@ _PATIENCE = 30.0
 @click.option(
     "--families", metavar="NAMES", help="Which families run: metacontroller, all, none. Default: all."
 )
+@click.option(
+    "--hooks",
+    metavar="FILE",
+    multiple=True,
+    help="Python file whose hooks run beside it; may be given again.",
+)
 @click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")
 @click.option(
@@ -53,7 +59,12 @@ def up(detach: bool, **flags: Any) -> None:
 
     Stays in the foreground until Ctrl-C or SIGTERM, unless --detach is given.
     """
-    settings = load(flags)
+    settings = load({**flags, "hooks": flags["hooks"] or None})
+    if settings.hooks and (settings.simulate == "off" or settings.families == "none"):
+        raise SettingsError(
+            "there is no family to call the hooks of --hooks",
+            hint="leave out --simulate off and --families none",
+        )
     if settings.ephemeral and settings.data is not None:
         raise SettingsError(
             "--ephemeral keeps no state, and --data says where to keep it", hint="give one of the two"
@@ -82,6 +93,7 @@ def _run(settings: Settings) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         async with App(settings) as app:
+            loop.add_signal_handler(signal.SIGHUP, app.reload_hooks)
             left = record(_running(app))
             try:
                 click.echo(_greeting(app.url, app.data, app.kubeconfig, detached=False), err=True)
@@ -180,6 +192,8 @@ def _arguments(flags: dict[str, Any]) -> list[str]:
         option = f"--{name.replace('_', '-')}"
         if value is True:
             arguments.append(option)
+        elif isinstance(value, tuple):
+            arguments += [part for one in value for part in (option, str(one))]
         elif value is not None:
             arguments += [option, str(value)]
     return arguments

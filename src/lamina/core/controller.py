@@ -67,6 +67,12 @@ class Controller(Generic[View]):
     complain: Callable[[World, Ref, LaminaError, datetime], Plan] = lambda world, ref, error, now: NOTHING
     manager: str = "lamina"
     at_once: int = 4
+    period: timedelta | None = None
+    """How long a key is left alone at most, however its last pass ended."""
+    minds_kinds: bool = False
+    """Whether it has to look at everything anew when other kinds are served than before."""
+    farewell: Callable[[datetime], Plan] = lambda now: NOTHING
+    """What is done once it has stopped for good."""
     edition: str = ""
     """Two controllers of one name and edition are the same one; another edition takes the place of the old."""
 

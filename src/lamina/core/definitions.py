@@ -35,7 +35,11 @@ def names_only(obj: Obj) -> Obj:
             "scope": spec.get("scope"),
             "names": spec.get("names"),
             "versions": [
-                {"name": version.get("name"), "served": version.get("served")}
+                {
+                    "name": version.get("name"),
+                    "served": version.get("served"),
+                    "subresources": {name: {} for name in version.get("subresources") or {}},
+                }
                 for version in spec.get("versions") or ()
             ],
         },
@@ -62,6 +66,7 @@ def kinds_of(definition: Obj) -> tuple[Kind, ...]:
             plural=names.get("plural") or "",
             namespaced=spec.get("scope") == "Namespaced",
             verbs=_VERBS,
+            subresources=frozenset(version.get("subresources") or ()),
         )
         for version in spec.get("versions") or ()
         if version.get("served")

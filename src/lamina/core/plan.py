@@ -130,6 +130,8 @@ class Emit:
     """Tell whoever asks what happened. An event that is there already, or is refused, holds nothing up."""
 
     event: Obj
+    counts: bool = False
+    """Whether telling it again raises the count of the one that is there."""
 
     @property
     def ref(self) -> Ref:
@@ -165,6 +167,8 @@ class Plan:
 
     stages: tuple[Stage, ...] = ()
     look_again: timedelta | None = None
+    appointment: timedelta | None = None
+    """When to look again whatever is heard before; of two such appointments the earlier stands."""
     because: str = ""
     failure: LaminaError | None = None
     """What is wrong all the same. The plan is carried out; then it is said on the object, and tried again later."""

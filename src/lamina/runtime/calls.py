@@ -29,6 +29,7 @@ _UNCHANGED = (304, 412)
 _SHORTEST, _LONGEST = 1.0, 300.0
 _SHOWN = 500
 _KEPT = 10_000
+_LOCAL = "hook:"
 
 Value = TypeVar("Value")
 
@@ -67,6 +68,9 @@ class _Shelf(Generic[Value]):
             return None
         return value
 
+    def clear(self) -> None:
+        self._kept.clear()
+
     def put(self, key: object, value: Value, seconds: float) -> None:
         self._kept[key] = monotonic() + seconds, value
         self._kept.move_to_end(key)
@@ -88,6 +92,11 @@ class Calls:
         self._memos: _Shelf[bytes] = _Shelf()
         self._etags: _Shelf[_Kept] = _Shelf()
         self._asking: dict[tuple[str, str], asyncio.Future[bytes]] = {}
+
+    def forget(self) -> None:
+        """Ask everything anew: who answers has changed."""
+        self._memos.clear()
+        self._etags.clear()
 
     async def close(self) -> None:
         for session in self._sessions.values():
@@ -128,6 +137,11 @@ class Calls:
                 body = await self._locally(call, local)
                 outcome = "200"
                 return body
+            if call.url.startswith(_LOCAL):
+                raise HookError(
+                    f"{call.purpose} hook {call.url.removeprefix(_LOCAL)} is a function in a file, "
+                    "and this process was given no hooks file"
+                )
             code, headers, body, sent = await self._send(call)
             outcome = str(code)
             return self._judge(call, code, headers, body, sent)
@@ -139,13 +153,15 @@ class Calls:
             async with asyncio.timeout(call.seconds):
                 return await local(call)
         except TimeoutError:
-            raise HookError(f"{call.purpose} hook {call.url} took longer than {call.seconds:g}s") from None
+            raise HookError(
+                f"{call.purpose} hook {call.url} took longer than {call.seconds:g}s", reached=False
+            ) from None
 
     async def _send(self, call: Call) -> tuple[int, Mapping[str, str], bytes, _Kept | None]:
         headers = {"Content-Type": "application/json"}
         if call.credentials.authorization:
             headers["Authorization"] = call.credentials.authorization
-        kept = self._etags.get((call.url, call.about)) if call.etag else None
+        kept = self._etags.get((call.url, call.purpose, call.about)) if call.etag else None
         if kept is not None:
             headers["If-None-Match"] = kept.etag
         timeout = aiohttp.ClientTimeout(total=call.seconds)
@@ -156,10 +172,13 @@ class Calls:
                 return answer.status, answer.headers, await answer.read(), kept
         except TimeoutError:
             raise HookError(
-                f"http error: {call.purpose} hook {call.url}: no answer within {call.seconds:g}s"
+                f"http error: {call.purpose} hook {call.url}: no answer within {call.seconds:g}s",
+                reached=False,
             ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise HookError(f"http error: {call.purpose} hook {call.url}: {_words(error)}") from error
+            raise HookError(
+                f"http error: {call.purpose} hook {call.url}: {_words(error)}", reached=False
+            ) from error
 
     def _judge(
         self, call: Call, code: int, headers: Mapping[str, str], body: bytes, sent: _Kept | None
@@ -168,7 +187,7 @@ class Calls:
             etag = headers.get("ETag")
             if call.etag and etag:
                 seconds = call.etag_seconds if call.etag_seconds is not None else float("inf")
-                self._etags.put((call.url, call.about), _Kept(etag, body), seconds)
+                self._etags.put((call.url, call.purpose, call.about), _Kept(etag, body), seconds)
             return body
         if code in _UNCHANGED and sent is not None:
             # The body that belongs to the etag that was sent, whatever has been kept since.
@@ -178,7 +197,8 @@ class Calls:
             raise HookError(f"{call.purpose} hook {call.url} is busy", after=after)
         shown = body[:_SHOWN].decode(errors="replace")
         raise HookError(
-            f"{call.purpose} hook {call.url} failed: unsupported status code: {code} body: {shown}"
+            f"{call.purpose} hook {call.url} failed: unsupported status code: {code} body: {shown}",
+            reached=False,
         )
 
     def _session(self, credentials: Credentials) -> aiohttp.ClientSession:
@@ -187,8 +207,12 @@ class Calls:
         )
         session = self._sessions.get(trust)
         if session is None:
-            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=_context(trust))
-            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector)
+            # One connection, to one address at a time: a second one, in case it is quicker, would be in the way.
+            connector = aiohttp.TCPConnector(
+                limit=0, force_close=True, ssl=_context(trust), happy_eyeballs_delay=None
+            )
+            jar = aiohttp.DummyCookieJar()
+            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
         return session
 
 
@@ -204,23 +228,24 @@ def _context(trust: Credentials) -> ssl.SSLContext:
                 path.write_text(f"{trust.certificate}\n{trust.key}\n")
                 context.load_cert_chain(path)
     except (ssl.SSLError, ValueError) as error:
-        raise HookError(f"http error: the certificates for this webhook cannot be used: {error}") from error
+        raise HookError(
+            f"http error: the certificates for this webhook cannot be used: {error}", reached=False
+        ) from error
     return context
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Return how long a busy webhook asks us to wait, within reason."""
-    wait = 0.0
-    if retry_after:
+    """Return how long a busy webhook asks us to wait, within reason; 0 where it does not say."""
+    if not retry_after:
+        return 0.0
+    try:
+        wait = float(int(retry_after))
+    except ValueError:
         try:
-            wait = float(int(retry_after))
+            when = parsedate_to_datetime(retry_after)
         except ValueError:
-            try:
-                when = parsedate_to_datetime(retry_after)
-            except ValueError:
-                pass
-            else:
-                wait = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+            return 0.0
+        wait = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return min(max(wait, _SHORTEST), _LONGEST)
 
 

@@ -85,15 +85,20 @@ class Catalogue:
 
     def _agrees(self) -> bool:
         for kinds in self._coming.values():
-            if any(self.kinds.find(kind.api_version, kind.kind) is None for kind in kinds):
+            if not all(map(self._is_served, kinds)):
                 return False
         for name, kinds in list(self._going.items()):
-            if any(self.kinds.find(kind.api_version, kind.kind) is not None for kind in kinds):
+            if any(map(self._is_served, kinds)):
                 return False
             del self._going[name]
             if not self._coming.get(name):
                 self._coming.pop(name, None)
         return True
+
+    def _is_served(self, promised: Kind) -> bool:
+        """Say whether a kind is served as a definition has it, with what belongs to it and nothing else."""
+        found = self.kinds.find(promised.api_version, promised.kind)
+        return found is not None and found.subresources == promised.subresources
 
 
 def _promised(definition: Obj | None) -> tuple[Kind, ...]:

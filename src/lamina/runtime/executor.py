@@ -8,14 +8,18 @@ from typing import Protocol, assert_never
 
 from lamina.client.client import What
 from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
-from lamina.errors import ApiError, LaminaError, NotLeading
+from lamina.errors import AlreadyExists, ApiError, LaminaError, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.together import side_by_side
 
+_REMEMBERED = 4096
+
 
 class Writer(Protocol):
-    """What carrying out plans takes: the client's writing half."""
+    """What carrying out plans takes: the client's writing half, and a look at what is there already."""
+
+    async def get(self, ref: Ref, *, metadata_only: bool = False) -> Made: ...
 
     async def create(self, obj: Obj, *, manager: str | None = None) -> Made: ...
 
@@ -74,6 +78,8 @@ class Executor:
 
     def __init__(self, writer: Writer, *, manager: str, at_once: int = 32) -> None:
         self._writer, self._manager, self._at_once = writer, manager, at_once
+        self._futile: dict[tuple[Ref, str], Patch] = {}
+        """Patches that a server took and made nothing of: it drops what is in them, or fills it in again."""
 
     async def run(self, plan: Plan, *, allowed: Callable[[], bool] = lambda: True) -> Outcome:
         """
@@ -111,9 +117,13 @@ class Executor:
             case Create(obj=obj):
                 return _result(action.ref, await self._writer.create(obj, manager=manager))
             case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+                if self._futile.get((ref, subresource)) == action:
+                    return ()
                 seen = {"uid": uid, "resourceVersion": version} if version else {"uid": uid}
                 body = {**patch, "metadata": {**(patch.get("metadata") or {}), **seen}}
                 answer = await self._writer.patch(ref, body, subresource=subresource, manager=manager)
+                if version and meta.resource_version(answer) == version:
+                    self._give_up(action)
                 return _result(ref, answer)
             case Replace(obj=obj, subresource=subresource):
                 answer = await self._writer.update(obj, subresource=subresource, manager=manager)
@@ -138,15 +148,31 @@ class Executor:
                     Written(kind.ref(meta.namespace(item), meta.name(item)), meta.uid(item), None)
                     for item in answer.get("items") or ()
                 ]
-            case Emit(event=event):
+            case Emit(event=event, counts=counts):
                 try:
-                    await self._writer.create(event, manager=manager)
+                    await self._tell(event, counts=counts)
                 except ApiError:
-                    # Told already, or not to be told: either way no reason to hold up a plan.
+                    # Not to be told: no reason to hold up a plan.
                     return ()
                 return ()
             case _:
                 assert_never(action)
+
+    async def _tell(self, event: Obj, *, counts: bool) -> None:
+        try:
+            await self._writer.create(event, manager=self._manager)
+        except AlreadyExists:
+            if not counts:
+                # Told already.
+                return
+            told = await self._writer.get(meta.ref(event))
+            again = {"count": (told.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
+            await self._writer.patch(meta.ref(event), again, manager=self._manager)
+
+    def _give_up(self, patch: Patch) -> None:
+        self._futile[patch.ref, patch.subresource] = patch
+        if len(self._futile) > _REMEMBERED:
+            del self._futile[next(iter(self._futile))]
 
 
 def _result(ref: Ref, answer: Obj) -> Sequence[Written]:

@@ -115,7 +115,7 @@ class Manager:
             self._informers = Informers(self._client, group, self._log)
             self._sights = [Sight(self._client, self._informers.gone) for _ in self._sources]
             self._arrange()
-            group.create_task(self._catalogue.follow(self._arrange))
+            group.create_task(self._catalogue.follow(self._look_anew))
             await self._informers.settled()
             # The sources have seen what there is; now there may be controllers that look for more.
             self._arrange()
@@ -128,10 +128,20 @@ class Manager:
                 self._stirred.clear()
                 self._arrange()
 
+    def _look_anew(self) -> None:
+        """Take note that other kinds are served than before."""
+        for post in self._posts.values():
+            if post.controller.minds_kinds:
+                post.worker.introduced = False
+        self._arrange()
+
     def _arrange(self) -> None:
         """Have exactly the controllers run that there should be, and everything followed that they watch."""
-        self._employ()
         kinds = self._catalogue.kinds
+        for sight in self._sights:
+            # Which controllers there should be may depend on which kinds there are.
+            sight.know(kinds)
+        self._employ()
         wanted: dict[Subscription, list[Hear]] = {}
         for subscription in _definitions(kinds):
             wanted.setdefault(subscription, []).append(self._catalogue.hear)
@@ -165,6 +175,8 @@ class Manager:
                 leaving[name] = post.tasks
                 del self._posts[name]
                 self._log.debug("controller stopped", controller=name)
+                if name not in should:
+                    self._group.create_task(_take_leave(post))
         for name, controller in should.items():
             if name not in self._posts:
                 self._posts[name] = self._post(controller, after=leaving.get(name, ()))
@@ -211,6 +223,12 @@ class Manager:
 
     def _stir(self, change: Change) -> None:
         self._stirred.set()
+
+
+async def _take_leave(post: _Post) -> None:
+    """Have a controller that is not wanted any more say so, once it has finished what it had begun."""
+    await asyncio.wait(post.tasks)
+    await post.worker.take_leave()
 
 
 async def _work(worker: Worker[object], after: Iterable[asyncio.Task[None]]) -> None:

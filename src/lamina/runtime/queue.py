@@ -19,7 +19,7 @@ from lamina.clock import Cancel, Clock
 Key = TypeVar("Key")
 
 _SOONEST = timedelta(milliseconds=5)
-_LATEST = timedelta(minutes=5)
+_LATEST = timedelta(seconds=1000)
 
 
 class Closed(Exception):
@@ -42,6 +42,7 @@ class Queue(Generic[Key]):
         self._takers: deque[asyncio.Future[None]] = deque()
         self._failures: dict[Key, int] = {}
         self._due: dict[Key, datetime] = {}
+        self._appointed: dict[Key, datetime] = {}
         self._later: list[tuple[datetime, int, Key]] = []
         self._numbers = count()
         self._alarm: tuple[datetime, Cancel] | None = None
@@ -69,17 +70,22 @@ class Queue(Generic[Key]):
             return
         when = self._clock.now() + delay
         known = self._due.get(key)
-        if known is not None and known <= when:
-            return
-        self._due[key] = when
-        heapq.heappush(self._later, (when, next(self._numbers), key))
-        self._set_alarm()
+        if known is None or known > when:
+            self._wait_for(key, when)
 
-    def retry(self, key: Key, *, at_least: timedelta = timedelta(0)) -> timedelta:
+    def appoint(self, key: Key, delay: timedelta) -> None:
+        """Have a key worked on after a while, even if it is worked on before then; the sooner of two counts."""
+        when = self._clock.now() + delay
+        self._appointed[key] = min(when, self._appointed.get(key, when))
+        self.add_later(key, delay)
+
+    def retry(
+        self, key: Key, *, soonest: timedelta | None = None, latest: timedelta | None = None
+    ) -> timedelta:
         """Have a key worked on again, later each time, and return when."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay: timedelta = max(at_least, min(self._soonest * (1 << min(failures, 32)), self._latest))
+        delay: timedelta = min((soonest or self._soonest) * (1 << min(failures, 32)), latest or self._latest)
         self.add_later(key, delay)
         return delay
 
@@ -104,8 +110,10 @@ class Queue(Generic[Key]):
         key = self._order.popleft()
         self._wanted.discard(key)
         self._busy.add(key)
-        # Whatever it was to be looked at later for, it is looked at now.
+        # Whatever it was to be looked at later for, it is looked at now; appointments stand.
         self._due.pop(key, None)
+        if (appointed := self._appointed.get(key)) is not None:
+            self._wait_for(key, appointed)
         return key
 
     def done(self, key: Key) -> None:
@@ -123,6 +131,11 @@ class Queue(Generic[Key]):
         self._later.clear()
         while self._takers:
             self._wake()
+
+    def _wait_for(self, key: Key, when: datetime) -> None:
+        self._due[key] = when
+        heapq.heappush(self._later, (when, next(self._numbers), key))
+        self._set_alarm()
 
     def _line_up(self, key: Key) -> None:
         self._order.append(key)
@@ -154,5 +167,7 @@ class Queue(Generic[Key]):
             when, _, key = heapq.heappop(self._later)
             if self._due.get(key) == when:
                 del self._due[key]
+                if self._appointed.get(key, now) <= now:
+                    self._appointed.pop(key, None)
                 self.add(key)
         self._set_alarm()

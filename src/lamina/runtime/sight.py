@@ -45,6 +45,10 @@ class Sight:
         self._unsettled = [one for one in informers.values() if not one.settled.is_set()]
         self.world.arrange(kinds, {kind: informer.shelf for kind, informer in informers.items()})
 
+    def know(self, kinds: Kinds) -> None:
+        """Know of these kinds from now on, and see what was seen before."""
+        self.world.arrange(kinds, {kind: informer.shelf for kind, informer in self._informers.items()})
+
     @property
     def is_settled(self) -> bool:
         """Say whether every kind that is watched has been seen once."""

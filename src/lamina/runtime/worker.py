@@ -56,6 +56,7 @@ _OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
 _REMEMBERED = 1024
 _FIRST_LOOK = 5.0
+_BUSY_SOONEST, _BUSY_LATEST = timedelta(seconds=1), timedelta(minutes=5)
 
 
 class Follower(Protocol):
@@ -125,6 +126,18 @@ class Worker(Generic[View]):
             # whoever else wants to be served has a turn here.
             await asyncio.sleep(0)
 
+    async def take_leave(self) -> None:
+        """Do what is done once a controller has stopped for good."""
+        plan = self.controller.farewell(self._clock.now())
+        try:
+            await self._executor.run(plan, allowed=lambda: self._leads_all)
+        except LaminaError as unheard:
+            self._log.debug("farewell not heard", because=str(unheard))
+
+    @property
+    def _leads_all(self) -> bool:
+        return self._lead is None or self._lead.holds(self.controller.name)
+
     async def reconcile(self, ref: Ref) -> timedelta | None:
         """Take one step, and return when to look again."""
         await self._catch_up(ref)
@@ -134,6 +147,9 @@ class Worker(Generic[View]):
             return None
         answers = await self._answers(ref, view)
         plan = self.controller.plan(view, answers, self._clock.now())
+        if plan.appointment is not None:
+            # It stands whatever becomes of the plan.
+            self.queue.appoint(ref, plan.appointment)
         await self._carry_out(ref, plan)
         return plan.look_again
 
@@ -205,6 +221,8 @@ class Worker(Generic[View]):
             # Whoever gains its shard looks at all of it.
             self.queue.forgive(ref)
             return
+        if self.controller.period is not None and self.sight.world.get(ref) is not None:
+            self.queue.add_later(ref, self.controller.period)
         try:
             again = await self.reconcile(ref)
         except PlanFailed as failed:
@@ -239,8 +257,11 @@ class Worker(Generic[View]):
             self.queue.retry(ref)
             return
         self._log.debug("asked to wait", object=str(ref), because=str(failed))
-        # The wait that was asked for, or the one that many failures have earned, whichever is longer.
-        self.queue.retry(ref, at_least=timedelta(seconds=failed.after))
+        if failed.after > 0:
+            self.queue.add_later(ref, timedelta(seconds=failed.after))
+        else:
+            # It did not say how long, and must not be pestered.
+            self.queue.retry(ref, soonest=_BUSY_SOONEST, latest=_BUSY_LATEST)
 
     async def _complain(self, ref: Ref, error: LaminaError) -> None:
         self._log.warning("step failed", object=str(ref), because=str(error))

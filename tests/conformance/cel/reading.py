@@ -68,7 +68,7 @@ def value(written: dict[str, Any]) -> Any:
 
 def _message(written: dict[str, Any]) -> Any:
     name = written["@type"].rpartition("/")[2]
-    content = written.get("value")
+    content = str(written.get("value"))
     if name == "google.protobuf.Duration":
         return parse_duration(content)
     if name == "google.protobuf.Timestamp":

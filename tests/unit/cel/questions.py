@@ -28,6 +28,7 @@ from lamina.cel.types import (
 GOLDEN: Final = Path(__file__).with_name("golden")
 CHECKS: Final = GOLDEN / "checks.jsonl"
 RULES: Final = GOLDEN / "rules.jsonl"
+VERDICTS: Final = GOLDEN / "verdicts.jsonl"
 SYNTAX: Final = GOLDEN / "syntax.jsonl"
 
 VARIABLES: Final[dict[str, Type]] = {
@@ -58,6 +59,10 @@ VARIABLES: Final[dict[str, Type]] = {
 
 SCHEMA: Final[dict[str, Any]] = json.loads((GOLDEN / "schema.json").read_text())
 """What `self` is in the rules of rules.txt."""
+
+
+EVALUATED: Final[dict[str, Any]] = json.loads((GOLDEN / "evaluated.json").read_text())
+"""What the rules of verdicts.txt are evaluated on: a schema, an object and what it was before."""
 
 
 def lines(name: str) -> list[str]:

@@ -14,9 +14,11 @@ from lamina.cel.declare import Environment, Variable
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CompileError, ConstantError, ParseError
 from lamina.cel.parse import parse
+from lamina.cel.program import compile_expression
 from lamina.cel.schema import declare
+from lamina.cel.seen import seen
 from lamina.cel.types import BOOL
-from tests.unit.cel.questions import CHECKS, RULES, SCHEMA, SYNTAX, VARIABLES, answers
+from tests.unit.cel.questions import CHECKS, EVALUATED, RULES, SCHEMA, SYNTAX, VARIABLES, VERDICTS, answers
 
 _VARIABLES = [Variable(name, type_) for name, type_ in VARIABLES.items()]
 _ENVIRONMENTS = {
@@ -73,6 +75,30 @@ def test_rules_are_typed_by_their_schema_and_priced_as_kubernetes_does(recorded:
         return
     assert [estimate(checked, environment, declared.sizes).most] == recorded["cost"]
     assert cardinality(declared.smallest) == recorded["cardinality"]
+
+
+@pytest.mark.parametrize("recorded", answers(VERDICTS), ids=named)
+def test_rules_come_to_what_kubernetes_comes_to_at_the_same_cost(recorded: dict[str, Any]) -> None:
+    declared = declare(EVALUATED["schema"], name="self")
+    assert declared is not None
+    environment = KUBERNETES.extend(
+        variables=[Variable("self", declared.type), Variable("oldSelf", declared.type)]
+    )
+    sight = seen(declared.type)
+    assert sight is not None
+    variables = {"self": sight(EVALUATED["object"]), "oldSelf": sight(EVALUATED["oldObject"])}
+    try:
+        program = compile_expression(recorded["expression"], environment)
+    except CompileError as error:
+        assert f"compilation failed: {error}" == recorded["error"]
+        return
+    outcome = program.run(variables)
+    if outcome.error is not None:
+        assert f"{outcome.error.message} evaluating rule" in recorded["refusal"]
+    else:
+        assert outcome.value is ("refusal" not in recorded)
+        assert program.evaluate(variables) is outcome.value
+    assert outcome.cost == recorded["spent"]
 
 
 @pytest.mark.parametrize("recorded", answers(SYNTAX), ids=named)

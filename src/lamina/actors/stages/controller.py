@@ -28,8 +28,9 @@ class View:
 
     obj: Obj
     stages: tuple[Stage, ...]
-    node: Obj | None
-    runs: bool
+    node: Obj | None = None
+    runs: bool = False
+    below: str = "status"
 
 
 def staging(stages: Sequence[Stage]) -> Controller[View]:
@@ -51,7 +52,14 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
             node = world.get(Ref("v1", "Node", "", name)) if name else None
             if node is None:
                 return None
-        return View(obj=obj, stages=by_kind[kind], node=node, runs=kind == _POD and runs_pods)
+        served = world.kinds.preferred(kind)
+        return View(
+            obj=obj,
+            stages=by_kind[kind],
+            node=node,
+            runs=kind == _POD and runs_pods,
+            below="status" if served is None or "status" in served.subresources else "",
+        )
 
     watches = [Watch(selects=only(*kind), concerns=itself, keep=whole) for kind in by_kind]
     if _POD in by_kind:
@@ -64,7 +72,7 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     if view.node is not None and not is_ready(view.node):
         return _abandoned(view.obj, now)
-    return planner.plan(view.obj, view.node, view.stages, now, runs=view.runs, by=KUBELET)
+    return planner.plan(view.obj, view.node, view.stages, now, by=KUBELET, runs=view.runs, below=view.below)
 
 
 def _abandoned(pod: Obj, now: datetime) -> Plan:

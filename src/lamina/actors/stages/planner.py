@@ -15,11 +15,12 @@ from typing import Any
 
 from lamina.actors.stages.containers import became, cards
 from lamina.actors.stages.pods import settled
-from lamina.actors.stages.stage import Requirement, Stage, chosen
+from lamina.actors.stages.stage import Known, Stage, chosen
 from lamina.actors.stages.template import Scope
 from lamina.core.events import normal, warning
 from lamina.core.plan import Action, Delete, Emit, Patch, Plan, change
 from lamina.core.plan import Stage as Step
+from lamina.errors import SettingsError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
@@ -38,7 +39,7 @@ class Due:
 
 def due_first(obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime) -> Due | None:
     """Return the stage that is due first, of those that an object and its containers come to."""
-    known: dict[Requirement, bool] = {}
+    known: Known = {}
     possible = [one for one in stages if one.selector.matches(obj, one.name, known)]
     found: list[Due] = []
     about_containers = [one for one in possible if one.selector.containers is not None]
@@ -69,11 +70,21 @@ def _at(stage: Stage, obj: Obj, card: Obj | None, now: datetime) -> Iterable[Due
         yield Due(stage=stage, at=at, containers=(card["name"],) if card is not None else ())
 
 
-def plan(obj: Obj, node: Obj | None, stages: Sequence[Stage], now: datetime, *, runs: bool, by: str) -> Plan:
+def plan(
+    obj: Obj,
+    node: Obj | None,
+    stages: Sequence[Stage],
+    now: datetime,
+    *,
+    by: str,
+    runs: bool = False,
+    below: str = "status",
+) -> Plan:
     """
     Return what an object does by now, and when there is more to do.
 
-    With `runs` it is a pod whose status follows from its containers.
+    With `runs` it is a pod whose status follows from its containers. `below` is
+    the subresource that takes a status, where the kind has one.
     """
     new, told = obj, list[Action]()
     taken: list[str] = []
@@ -82,7 +93,7 @@ def plan(obj: Obj, node: Obj | None, stages: Sequence[Stage], now: datetime, *, 
     due = due_first(obj, made, stages, now)
     while due is not None and due.at <= now and not ends:
         if len(taken) == _ROUNDS:
-            raise AssertionError(f"stages lead in a circle: {' '.join(taken[-8:])}")
+            raise SettingsError(f"stages lead {meta.ref(obj)} in a circle: {', '.join(dict.fromkeys(taken))}")
         told += _told(due, new, made, now, by)
         before = new
         new, made = _taken(due, new, made, now)
@@ -101,7 +112,7 @@ def plan(obj: Obj, node: Obj | None, stages: Sequence[Stage], now: datetime, *, 
     again = due.at - now if due is not None and due.at > now and not ends else None
     # Nobody reads the last words of what is gone in the same breath, unless somebody holds it.
     spoken = not ends or meta.finalizers(new)
-    actions = [*(_status_write(obj, new) if spoken else ()), *told]
+    actions = [*(_status_write(obj, new, below) if spoken else ()), *told]
     steps = [Step("take it there", tuple(actions))] if actions else []
     if meta.finalizers(obj) != meta.finalizers(new):
         steps.append(Step("hold it or let it go", (_finalizers_write(obj, new),)))
@@ -132,14 +143,14 @@ def _taken(due: Due, obj: Obj, made: list[Made], now: datetime) -> tuple[Obj, li
     return new, made
 
 
-def _status_write(old: Obj, new: Obj) -> Iterable[Action]:
+def _status_write(old: Obj, new: Obj, below: str) -> Iterable[Action]:
     before, after = old.get("status") or {}, new.get("status") or {}
     if before != after:
         changed: dict[str, Any] = {
             field: value for field, value in after.items() if before.get(field) != value
         }
         changed |= {field: None for field in before if field not in after}
-        yield change(old, {"status": changed}, subresource="status")
+        yield change(old, {"status": changed}, subresource=below)
 
 
 def _finalizers_write(old: Obj, new: Obj) -> Patch:

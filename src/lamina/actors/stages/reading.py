@@ -187,7 +187,13 @@ def _selector(field: _Field) -> Selector:
 
 
 def _requirements(field: _Field) -> tuple[Requirement, ...]:
-    return tuple(map(_requirement, field.each()))
+    return _same_list(tuple(map(_requirement, field.each())))
+
+
+@lru_cache(maxsize=1024)
+def _same_list(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    """Return one and the same list for all who ask for the same."""
+    return requirements
 
 
 def _requirement(field: _Field) -> Requirement:

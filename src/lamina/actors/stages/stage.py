@@ -10,7 +10,7 @@ the same object always has the same luck.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import translate
@@ -44,17 +44,24 @@ class Requirement:
         object.__setattr__(self, "is_met", _test(self.key, self.operator, self.values))
 
 
-def all_met(
-    requirements: Iterable[Requirement], roots: Mapping[str, Any], known: dict[Requirement, bool]
-) -> bool:
-    """Say whether all are met; `known` remembers, because many stages require the same of the same object."""
-    for one in requirements:
-        met = known.get(one)
-        if met is None:
-            met = known[one] = one.is_met(roots)
-        if not met:
-            return False
-    return True
+Known: TypeAlias = dict[int, bool]
+"""What has been found out about one object, by the identity of what was asked: many stages require the same."""
+
+
+def all_met(requirements: tuple[Requirement, ...], roots: Mapping[str, Any], known: Known) -> bool:
+    """Say whether all are met, and remember it."""
+    met = known.get(id(requirements))
+    if met is None:
+        met = True
+        for one in requirements:
+            so = known.get(id(one))
+            if so is None:
+                so = known[id(one)] = one.is_met(roots)
+            if not so:
+                met = False
+                break
+        known[id(requirements)] = met
+    return met
 
 
 def _test(key: Expression, operator: str, values: tuple[str, ...]) -> Test:
@@ -125,7 +132,7 @@ class Selector:
     containers: tuple[Requirement, ...] | None = None
     share: Share = EVERYBODY
 
-    def matches(self, obj: Obj, name: str, known: dict[Requirement, bool]) -> bool:
+    def matches(self, obj: Obj, name: str, known: Known) -> bool:
         """Say whether an object is one of those that the stage of that name is for; `known` is of this object."""
         if self.labels is not None and not self.labels.matches(meta.labels(obj)):
             return False
@@ -133,11 +140,11 @@ class Selector:
             given = meta.annotations(obj)
             if any(given.get(key) != value for key, value in self.annotations):
                 return False
-        if not all_met(self.requirements, {"": obj}, known):
+        if self.requirements and not all_met(self.requirements, {"": obj}, known):
             return False
         return self.share is EVERYBODY or self.share.takes(obj, name)
 
-    def chooses(self, obj: Obj, container: Obj, known: dict[Requirement, bool]) -> bool:
+    def chooses(self, obj: Obj, container: Obj, known: Known) -> bool:
         """Say whether a container of such an object is one the stage is about; `known` is of this container."""
         return all_met(self.containers or (), {"": obj, "container": container}, known)
 

@@ -11,6 +11,7 @@ from lamina.actors.workloads.daemonset import DAEMON_SETS
 from lamina.actors.workloads.deployment import DEPLOYMENTS
 from lamina.actors.workloads.disruption import BUDGETS
 from lamina.actors.workloads.endpoints import ENDPOINTS
+from lamina.actors.workloads.ephemeral import EPHEMERAL_CLAIMS
 from lamina.actors.workloads.job import JOBS
 from lamina.actors.workloads.job_expiry import JOB_EXPIRY, JOB_LEFTOVERS
 from lamina.actors.workloads.mirroring import MIRRORED_SLICES
@@ -41,5 +42,6 @@ CONTROLLERS: tuple[AnyController, ...] = (
     CLAIMS,
     VOLUMES,
     HELD_CLAIMS,
+    EPHEMERAL_CLAIMS,
     PROVISIONING,
 )

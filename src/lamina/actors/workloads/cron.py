@@ -5,8 +5,10 @@ The dialect is the one Kubernetes reads: five fields with ranges, steps, lists
 and names, the shorthands, and `@every` with a duration. A schedule is due at
 every whole minute at which the clock on its wall shows what the fields ask for:
 an hour that a change of clocks leaves out is left out, one that it repeats
-comes twice. Whether both day fields have to match or either will do depends, as
-it has since the first cron, on whether one of them is a star.
+comes twice. (The library that Kubernetes uses loses a whole day where midnight
+is what is left out. Nobody asks for that, and we do not do it.) Whether both day
+fields have to match or either will do depends, as it has since the first cron,
+on whether one of them is a star.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ _COMPARING: Final = frozenset(
 
 def estimate(checked: Checked, environment: Environment, sizes: Sizes = no_sizes) -> Span:
     """Return the least and the most that evaluating an expression can cost."""
-    return _Estimator(checked, environment, sizes).cost(checked.expr)
+    try:
+        return _Estimator(checked, environment, sizes).cost(checked.expr)
+    except RecursionError:
+        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

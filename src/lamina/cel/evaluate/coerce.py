@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from lamina.cel.errors import EvaluationError
 from lamina.cel.library.encoders import decode
+from lamina.cel.listing import listed
 from lamina.cel.numbers import INT_MAX, UInt
 from lamina.cel.times import parse_duration, parse_timestamp
-from lamina.cel.types import Kind, Type
-from lamina.cel.values import Value
+from lamina.cel.types import Kind, ListType, Type
+from lamina.cel.values import ListWithEquality, Value
 
 Coercer: TypeAlias = Callable[[Value], Value]
 
@@ -70,10 +71,20 @@ def coercer(declared: Type) -> Coercer | None:
     if declared.kind in _SCALARS:
         return _SCALARS[declared.kind]
     if declared.kind is Kind.LIST and declared.params:
-        return _each_item(coercer(declared.params[0]))
+        items = _each_item(coercer(declared.params[0]))
+        return _listed(items, declared) if isinstance(declared, ListType) else items
     if declared.kind is Kind.MAP and len(declared.params) == 2:
         return _each_value(coercer(declared.params[1]))
     return None
+
+
+def _listed(items: Coercer | None, declared: ListType) -> Coercer:
+    def convert(value: Value) -> Value:
+        if not isinstance(value, list) or isinstance(value, ListWithEquality):
+            return value
+        return listed(value if items is None else items(value), declared)
+
+    return convert
 
 
 def _each_item(inner: Coercer | None) -> Coercer | None:

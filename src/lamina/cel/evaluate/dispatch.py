@@ -91,24 +91,23 @@ def no_overload(name: str, args: Sequence[Value]) -> EvaluationError:
 class Dispatch:
     """A call, as a function of its arguments: the first overload that fits them."""
 
-    __slots__ = ("choices", "name")
+    __slots__ = ("by_class", "choices", "name")
 
     def __init__(self, name: str, overloads: Sequence[Overload]) -> None:
         self.name = name
-        self.choices = [
-            (
-                overload.implementation,
-                [
-                    (place, test)
-                    for place, param in enumerate(overload.params)
-                    if (test := fits(param)) is not None
-                ],
-            )
-            for overload in overloads
-            if overload.implementation is not None
-        ]
+        self.by_class: dict[type, Callable[..., Value]] = {}
+        self.choices: list[tuple[Callable[..., Value], list[tuple[int, Predicate]]]] = []
+        for overload in overloads:
+            if overload.implementation is None:
+                continue
+            tests = [(place, test) for place, param in enumerate(overload.params) if (test := fits(param))]
+            self.choices.append((overload.implementation, tests))
+            if len(overload.params) == 1 and overload.params[0].kind in CLASSES:
+                self.by_class.setdefault(CLASSES[overload.params[0].kind], overload.implementation)
 
     def __call__(self, *args: Value) -> Value:
+        if len(args) == 1 and (known := self.by_class.get(type(args[0]))) is not None:
+            return known(args[0])
         for implementation, tests in self.choices:
             if all(test(args[place]) for place, test in tests):
                 return implementation(*args)

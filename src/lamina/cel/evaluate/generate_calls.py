@@ -277,12 +277,13 @@ def _function(gen: Generator, expr: ast.Call) -> Piece:
         direct = _direct(gen, expr, meant[0], args, depth)
         if direct is not None:
             return direct
-    dispatch = gen.write.value(_dispatcher(expr.function, fitting))
+    if expr.function == "size" and len(args) == 1:
+        name = gen.write.name()
+        return Piece(
+            f"(len({name}) if type({name} := {args[0].code}) in SIZED else leave())", Kind.INT, depth
+        )
+    dispatch = gen.write.value(Dispatch(expr.function, fitting))
     return Piece(f"{dispatch}({', '.join(arg.code for arg in args)})", None, depth)
-
-
-def _dispatcher(name: str, overloads: list[Overload]) -> Dispatch:
-    return Dispatch(name, overloads)
 
 
 def _direct(

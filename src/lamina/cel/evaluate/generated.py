@@ -102,7 +102,7 @@ HELPERS: Final[dict[str, Any]] = {
     "UInt": UInt,
     "Duration": Duration,
     "Timestamp": Timestamp,
-    "NoneType": type(None),
+    "SIZED": frozenset({str, list, dict, bytes}),
     "equal": equal,
     "not_equal": operators.not_equal,
     "add": operators.add,

@@ -42,7 +42,7 @@ class Cidr(CelObject):
     bits: int
 
     def __len__(self) -> int:
-        return -(-self.bits // 8)
+        return (self.bits + 7) // 8
 
     def __str__(self) -> str:
         return f"{self.address}/{self.bits}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ def _comparison(one: Value, two: Value) -> int:
 
 
 def is_sorted(items: list[Any]) -> bool:
-    return all(_comparison(one, two) <= 0 for one, two in zip(items, items[1:], strict=False))
+    return all(_comparison(one, two) <= 0 for one, two in itertools.pairwise(items))
 
 
 def _extreme(name: str, sign: int) -> Callable[[list[Any]], Value]:

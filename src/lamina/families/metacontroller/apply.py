@@ -49,7 +49,9 @@ def last_applied(child: Obj) -> Made:
 
 def new_child(desired: Obj) -> Made:
     """Return a child to be made, with what is desired of it written down."""
-    return _annotated(desired, desired)
+    metadata = {key: value for key, value in meta.metadata(desired).items() if key not in _SYSTEM}
+    made: Made = stated({**desired, "metadata": metadata})
+    return _annotated(made, desired)
 
 
 def merged(observed: Obj, desired: Obj) -> Made:
@@ -72,11 +74,25 @@ def merged(observed: Obj, desired: Obj) -> Made:
     became.pop("status", None)
     if "status" in observed:
         became["status"] = observed["status"]
-    if is_same(before, desired):
+    if before and is_same(_meant(before), _meant(desired)):
         text = meta.annotations(observed)[LAST_APPLIED]
         annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: text}
         return {**became, "metadata": {**metadata, "annotations": annotations}}
     return _annotated(became, desired)
+
+
+def _meant(desired: Obj) -> Made:
+    """Return what a hook can decide about a child: not its status, nor what the server keeps about it."""
+    told = {key: value for key, value in desired.items() if key != "status"}
+    metadata = {key: value for key, value in meta.metadata(desired).items() if key not in _SYSTEM}
+    annotations = {
+        key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED
+    }
+    metadata.pop("annotations", None)
+    made: Made = stated(
+        {**told, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+    )
+    return made
 
 
 def differs(observed: Obj, became: Obj) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lamina.core.questions import Answers, Call, Follow, Listed, Question
+from lamina.core.questions import Answers, Call, Question
 from lamina.families.metacontroller.desired import desired, observed
 from lamina.families.metacontroller.hooks import Response, Shown, read_composite, read_decorator, sync_request
 from lamina.families.metacontroller.means import Means
@@ -20,9 +20,7 @@ from lamina.families.metacontroller.related import customize_call, follows, read
 from lamina.families.metacontroller.revisions import Kept, as_it_was
 from lamina.families.metacontroller.rolling import Album, album
 from lamina.families.metacontroller.view import View
-from lamina.families.metacontroller.webhooks import Endpoint, Secret
-from lamina.objects import meta
-from lamina.objects.types import Obj, Ref
+from lamina.families.metacontroller.webhooks import Endpoint, credentials_of, look_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +42,16 @@ def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
     endpoint = endpoint_of(view)
     if endpoint is None:
         return ()
-    secrets = [one for one in _secrets(view) if one not in answers]
-    if secrets:
-        return tuple(secrets)
+    look = look_in(answers, view.world.kinds)
+    secrets = credentials_of(view.setup.endpoints, view.world.kinds)
+    if unread := [one for one in secrets if one not in answers]:
+        return tuple(unread)
     customize = view.setup.customize
     related: Shown = {}
     if customize is not None:
-        rules_said = answers.said(customize.purpose, meta.uid(view.parent))
+        rules_said = answers.said(customize.purpose, view.about)
         if rules_said is None:
-            return (customize_call(view, customize, _look(view, answers)),)
+            return (customize_call(view, customize, look),)
         rules = read_rules(view, customize, rules_said)
         unseen = [one for _, one in follows(view, customize, rules, answers) if one not in answers]
         if unseen:
@@ -97,7 +96,7 @@ def _name(revision: Kept | None) -> str:
 
 
 def _about(view: View, revision: Kept | None) -> str:
-    return f"{meta.uid(view.parent)}/{_name(revision)}"
+    return f"{view.about}/{_name(revision)}"
 
 
 def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown, answers: Answers) -> Call:
@@ -105,31 +104,8 @@ def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown,
     if revision is not None:
         parent = as_it_was(parent, revision.revision, view.setup.paths)
     body = sync_request(view.setup, endpoint, parent, view.children, related, finalizing=view.is_finalizing)
-    return endpoint.call(body, _look(view, answers), about=_about(view, revision))
-
-
-def _secrets(view: View) -> list[Follow]:
-    needed: list[Follow] = []
-    for endpoint in view.setup.endpoints:
-        for ref in endpoint.needs:
-            follow = _follow(view, ref)
-            if follow not in needed:
-                needed.append(follow)
-    return needed
-
-
-def _follow(view: View, ref: Ref) -> Follow:
-    kind = view.world.kinds.find(ref.api_version, ref.kind)
-    assert kind is not None, "every cluster has secrets"
-    return Follow(kind=kind, namespaces=(ref.namespace,), names=(ref.name,))
-
-
-def _look(view: View, answers: Answers) -> Secret:
-    def look(ref: Ref) -> Obj | None:
-        found = answers.get(_follow(view, ref))
-        return found.objects[0] if isinstance(found, Listed) and found.objects else None
-
-    return look
+    look = look_in(answers, view.world.kinds)
+    return endpoint.call(body, look, about=_about(view, revision))
 
 
 def _rehearsals(view: View, answers: Answers) -> tuple[Question, ...]:

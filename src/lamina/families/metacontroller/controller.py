@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
-from lamina.core.controller import AnyController, Controller, Source, Watch, nobody, only
-from lamina.core.definitions import DEFINITION, names_only
-from lamina.core.plan import Plan
-from lamina.core.world import Change, World, everything
-from lamina.errors import LaminaError, SpecError
+from lamina.core.controller import AnyController, Controller, Source, Watch, itself, nobody, only
+from lamina.core.plan import Emit, Plan, one_stage
+from lamina.core.world import World, everything
+from lamina.errors import SpecError
 from lamina.families.metacontroller import lifecycle
 from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, MANAGER, REVISION
 from lamina.families.metacontroller.plan import complain, plan, questions
 from lamina.families.metacontroller.setup import Setup, composite, decorator
+from lamina.families.metacontroller.standing import Tally, count, tell
 from lamina.families.metacontroller.view import View, child_changed, gather, parent_changed
 from lamina.objects import meta
 from lamina.objects.digest import digest
@@ -35,9 +35,12 @@ class Options:
     selector: LabelSelector = EVERYTHING
     workers: int = 5
     server_side_apply: bool = False
+    flush: timedelta = timedelta(minutes=30)
+    """How long a parent is left alone at most."""
 
 
 DEFAULTS = Options()
+_SUMMING_UP = timedelta(seconds=2)
 
 
 def source(options: Options = DEFAULTS) -> Source:
@@ -47,30 +50,24 @@ def source(options: Options = DEFAULTS) -> Source:
         name="metacontroller",
         watches=(watch(selects=only(*COMPOSITE)), watch(selects=only(*DECORATOR))),
         controllers=lambda world: tuple(
-            controller(setup, workers=options.workers) for setup in setups(world, options)
+            one for setup in setups(world, options) for one in (controller(setup, options), tally(setup))
         ),
     )
 
 
 def keeper(options: Options = DEFAULTS) -> AnyController:
     """Return the controller that says on each CompositeController and DecoratorController how it does."""
-    about_all = Watch(selects=only(*DEFINITION), concerns=_everyone, keep=names_only)
-    own = [
-        Watch(selects=only(*kind), concerns=lambda world, change: (change.ref,), keep=everything)
-        for kind in (COMPOSITE, DECORATOR)
-    ]
+    own = [Watch(selects=only(*kind), concerns=itself, keep=everything) for kind in (COMPOSITE, DECORATOR)]
     return Controller(
         name="metacontroller",
-        watches=(*own, about_all),
+        watches=tuple(own),
         gather=partial(_own, options),
+        questions=lifecycle.questions,
         plan=lifecycle.plan,
         manager=MANAGER,
+        # A kind that comes may be what one of them waits for.
+        minds_kinds=True,
     )
-
-
-def _everyone(world: World, change: Change) -> list[Ref]:
-    """A definition that comes or goes concerns every controller there is: it may be what one waits for."""
-    return [meta.ref(obj) for kind in (COMPOSITE, DECORATOR) for obj in world.every(kind)]
 
 
 def _own(options: Options, world: World, ref: Ref) -> lifecycle.View | None:
@@ -81,7 +78,7 @@ def _own(options: Options, world: World, ref: Ref) -> lifecycle.View | None:
         setup: Setup | SpecError = _setup(obj, world, options)
     except SpecError as refused:
         setup = refused
-    return lifecycle.View(obj=obj, setup=setup)
+    return lifecycle.View(obj=obj, setup=setup, kinds=world.kinds)
 
 
 def setups(world: World, options: Options) -> Iterator[Setup]:
@@ -102,7 +99,7 @@ def _setup(obj: Obj, world: World, options: Options) -> Setup:
     return build(obj, world.kinds, applies=options.server_side_apply)
 
 
-def controller(setup: Setup, *, workers: int = 5) -> Controller[View]:
+def controller(setup: Setup, options: Options = DEFAULTS) -> Controller[View]:
     """Return one CompositeController or DecoratorController as a controller that can run."""
     watches = [
         Watch(
@@ -126,6 +123,8 @@ def controller(setup: Setup, *, workers: int = 5) -> Controller[View]:
         watches.append(
             Watch(selects=only(*REVISION), concerns=partial(child_changed, setup), keep=everything)
         )
+    # What its own status says is looked at before something is said there.
+    watches.append(Watch(selects=only(*setup.kind), concerns=nobody, keep=everything))
     return Controller(
         name=f"{setup.kind.kind}-{setup.name}",
         edition=edition(setup),
@@ -133,18 +132,47 @@ def controller(setup: Setup, *, workers: int = 5) -> Controller[View]:
         gather=partial(gather, setup),
         questions=questions,
         plan=plan,
-        complain=_complain,
+        complain=partial(complain, setup),
         manager=MANAGER,
-        at_once=workers,
+        at_once=options.workers,
+        period=min(setup.resync or options.flush, options.flush),
+        farewell=partial(_farewell, setup),
     )
+
+
+def tally(setup: Setup) -> Controller[Tally]:
+    """Return the controller that says on a CompositeController or DecoratorController for how many it works."""
+    own = meta.ref(setup.obj)
+    watches = [Watch(selects=only(*setup.kind), concerns=itself, keep=everything)]
+    watches += [
+        Watch(
+            selects=only(*kind),
+            api_version=rule.kind.api_version,
+            concerns=lambda world, change: (own,),
+            keep=everything,
+            delay=_SUMMING_UP,
+        )
+        for kind, rule in setup.parents.items()
+    ]
+    return Controller(
+        name=f"{setup.kind.kind}-{setup.name}-tally",
+        edition=edition(setup),
+        watches=tuple(watches),
+        gather=partial(count, setup),
+        plan=tell,
+        manager=MANAGER,
+        at_once=1,
+    )
+
+
+def _farewell(setup: Setup, now: datetime) -> Plan:
+    events = lifecycle.stopped(setup.obj, meta.generation(setup.obj), now)
+    return one_stage("tell", [Emit(event=event) for event in events], because="it is wanted no more")
 
 
 def edition(setup: Setup) -> str:
     """Return what makes a controller another one: its identity, its spec, and the kinds that means here."""
-    kinds = [rule.kind[:2] for rule in setup.parents.values()]
-    kinds += [rule.kind[:2] for rule in setup.children.values()]
+    parents = [rule.kind for rule in setup.parents.values()]
+    children = [rule.kind for rule in setup.children.values()]
+    kinds = [[*kind[:2], *sorted(kind.subresources)] for kind in (*parents, *children)]
     return digest([meta.uid(setup.obj), setup.obj.get("spec"), kinds])
-
-
-def _complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
-    return complain(world.get(ref), error, now)

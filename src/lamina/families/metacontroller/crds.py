@@ -41,13 +41,31 @@ _CONDITIONS: Obj = {
 }
 _STATUS: Obj = {
     "type": "object",
-    "properties": {"observedGeneration": {"type": "integer", "format": "int64"}, "conditions": _CONDITIONS},
+    "properties": {
+        "observedGeneration": {"type": "integer", "format": "int64"},
+        "conditions": _CONDITIONS,
+        "parents": {"type": "integer", "format": "int64"},
+        "lastError": {
+            "type": "object",
+            "properties": {
+                "object": {"type": "string"},
+                "message": {"type": "string"},
+                "time": {"type": "string", "format": "date-time"},
+            },
+        },
+    },
 }
 _READY = {
     "name": "Ready",
     "type": "string",
     "jsonPath": '.status.conditions[?(@.type=="Ready")].status',
     "description": "Whether it runs.",
+}
+_PARENTS = {
+    "name": "Parents",
+    "type": "integer",
+    "jsonPath": ".status.parents",
+    "description": "How many objects it works for.",
 }
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
@@ -111,7 +129,7 @@ def _definition(
                     "storage": True,
                     "schema": {"openAPIV3Schema": schema},
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": [_AGE] if namespaced else [_READY, _AGE],
+                    "additionalPrinterColumns": [_AGE] if namespaced else [_READY, _PARENTS, _AGE],
                 }
             ],
         },

@@ -70,7 +70,7 @@ class Means:
     def create(self, child: Desired) -> Action:
         if self.view.setup.applies:
             return Apply(obj=self._body(child), force=True, manager=MANAGER)
-        made = new_child(stated(child.obj))
+        made = new_child(child.obj)
         owner = meta.owner_ref(self.view.parent, controller=True, blocks=True)
         return Create(obj=meta.with_owner(made, owner))
 

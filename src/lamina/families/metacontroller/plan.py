@@ -29,6 +29,7 @@ from lamina.core.plan import (
     set_status,
 )
 from lamina.core.questions import Answers, Found, Question, Read
+from lamina.core.world import World
 from lamina.errors import HookError, LaminaError, PlanFailed
 from lamina.families.metacontroller.apply import stated
 from lamina.families.metacontroller.asking import Wishes, endpoint_of, open_questions, wishes
@@ -37,9 +38,11 @@ from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE, MANAGER
 from lamina.families.metacontroller.rolling import Rolled, roll, with_condition
+from lamina.families.metacontroller.setup import Setup
+from lamina.families.metacontroller.standing import answered, failed
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
-from lamina.objects.types import Made, Obj
+from lamina.objects.types import Made, Obj, Ref
 
 _COLLECTED = frozenset(("orphan", "foregroundDeletion"))
 
@@ -125,10 +128,9 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
     means = Means(view=view, answers=answers)
     there = observed(view)
     wanted = _combined(view, means, said, there, now)
-    again = _sooner(wanted.again, view.setup.resync)
-    if wanted.finalized and view.is_finalizing and view.has_finalizer:
-        return _let_go(view, wanted, again)
     stages: list[Stage] = []
+    if wanted.finalized and view.is_finalizing and view.has_finalizer:
+        return _let_go(view, wanted)
     because = "its children are as its hook wants them"
     if _manages(view):
         if wanted.rolled is not None:
@@ -136,7 +138,14 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
             because = wanted.rolled.step.because
         stages += _children(view, means, wanted, there, now)
     stages += _report(view, wanted)
-    return Plan(stages=tuple(stages), look_again=again, because=because, failure=_failure(wanted.wrong))
+    stages += _stage("say who answers", answered(view.world, view.setup, now))
+    return Plan(
+        stages=tuple(stages),
+        look_again=wanted.rolled.step.look_again if wanted.rolled is not None else None,
+        appointment=wanted.again,
+        because=because,
+        failure=_failure(wanted.wrong),
+    )
 
 
 def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], now: datetime) -> _Wanted:
@@ -163,7 +172,7 @@ def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], 
         children=rolled.wanted,
         status=with_condition(latest.status or {}, rolled.condition),
         finalized=all(one.finalized for one in said.responses.values()),
-        again=_sooner(again, rolled.step.look_again),
+        again=again,
         wrong=wrong,
         rolled=rolled,
     )
@@ -275,12 +284,12 @@ def _unversioned(parent: Obj, patch: Obj) -> Patch:
     return Patch(ref=meta.ref(parent), uid=meta.uid(parent), version="", patch=patch)
 
 
-def _let_go(view: View, wanted: _Wanted, again: timedelta | None) -> Plan:
+def _let_go(view: View, wanted: _Wanted) -> Plan:
     released = remove_finalizer(view.parent, view.setup.finalizer)
     marks = _marks(view, wanted.response, None) if view.setup.kind != COMPOSITE else {}
     metadata = {**(marks.get("metadata") or {}), **released.patch["metadata"]}
     both = replace(released, patch={"metadata": metadata})
-    return one_stage("let go", [both], because="its finalize hook says that it is finalized", again=again)
+    return one_stage("let go", [both], because="its finalize hook says that it is finalized")
 
 
 def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:
@@ -289,13 +298,11 @@ def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:
     return wrong[0] if len(wrong) == 1 else PlanFailed(wrong)
 
 
-def _sooner(one: timedelta | None, two: timedelta | None) -> timedelta | None:
-    return min((moment for moment in (one, two) if moment is not None), default=None)
-
-
-def complain(view_parent: Obj | None, error: LaminaError, now: datetime) -> Plan:
-    """Say on a parent that it could not be synced."""
-    if view_parent is None or (isinstance(error, HookError) and error.after is not None):
+def complain(setup: Setup, world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
+    """Say on a parent that it could not be synced, and on its controller what was the last to go wrong."""
+    parent = world.get(ref)
+    if parent is None or (isinstance(error, HookError) and error.after is not None):
         return NOTHING
-    told = warning(view_parent, "SyncError", f"Sync error: {error}", by=MANAGER, now=now)
-    return one_stage("say so", [Emit(event=told)], because=str(error))
+    told = warning(parent, "SyncError", f"Sync error: {error}", by=MANAGER, now=now)
+    actions = [Emit(event=told, counts=True), *failed(world, setup, ref, error, now)]
+    return one_stage("say so", actions, because=str(error))

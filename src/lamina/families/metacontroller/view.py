@@ -60,6 +60,12 @@ class View:
         return self.setup.finalize is not None and (self.is_deleting or not self.is_wanted)
 
     @property
+    def about(self) -> str:
+        """Return what a hook is called about: this parent, by this edition of the controller."""
+        controller = self.setup.obj
+        return f"{meta.uid(controller)}/{meta.generation(controller)}/{meta.uid(self.parent)}"
+
+    @property
     def revision_labels(self) -> Made:
         """Return what tells the revisions of this kind of parent from any other."""
         kind = self.rule.kind

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from lamina.core.questions import Call, Credentials
+from lamina.core.questions import Answers, Call, Credentials, Follow, Listed
 from lamina.errors import SpecError
 from lamina.families.metacontroller.api import (
     BasicAuth,
@@ -26,6 +26,7 @@ from lamina.families.metacontroller.api import (
     Webhook,
 )
 from lamina.objects.durations import parse_duration
+from lamina.objects.kinds import Kinds
 from lamina.objects.types import Obj, Ref
 
 _PATIENCE = 10.0
@@ -69,6 +70,32 @@ class Endpoint:
             etag=self.etag,
             etag_seconds=self.etag_seconds,
         )
+
+    def check(self, look: Secret) -> None:
+        """Raise SpecError where its credentials cannot be had."""
+        if self.secured is not None:
+            _credentials(self.secured, look)
+
+
+def credentials_of(endpoints: Sequence[Endpoint], kinds: Kinds) -> tuple[Follow, ...]:
+    """Return what has to be seen before any of these can be called."""
+    return tuple(dict.fromkeys(_follow(kinds, ref) for one in endpoints for ref in one.needs))
+
+
+def look_in(answers: Answers, kinds: Kinds) -> Secret:
+    """Return how to get at the Secrets and ConfigMaps that were seen."""
+
+    def look(ref: Ref) -> Obj | None:
+        found = answers.get(_follow(kinds, ref))
+        return found.objects[0] if isinstance(found, Listed) and found.objects else None
+
+    return look
+
+
+def _follow(kinds: Kinds, ref: Ref) -> Follow:
+    kind = kinds.find(ref.api_version, ref.kind)
+    assert kind is not None, "every cluster has secrets"
+    return Follow(kind=kind, namespaces=(ref.namespace,), names=(ref.name,))
 
 
 def endpoint(purpose: str, hook: Hook | None, configs: Sequence[EndpointConfig]) -> Endpoint | None:

@@ -190,6 +190,15 @@ def test_weights_decide_between_stages_and_the_order_where_there_are_none() -> N
     assert 130 <= outcomes(3, 1).count("One") <= 170
 
 
+def test_stages_that_lead_in_a_circle_are_told_of() -> None:
+    def step(name: str, before: str, after: str) -> dict[str, Any]:
+        selector = {"matchExpressions": [{"key": ".status.phase", "operator": "NotIn", "values": [before]}]}
+        return manifest(name, selector=selector, next={"statusTemplate": {"phase": after}})
+
+    with pytest.raises(SettingsError, match="stages lead widget w in a circle: there, back"):
+        live(widget(), step("there", "There", "There"), step("back", "Back", "Back")).step()
+
+
 def test_labels_and_annotations_select_too() -> None:
     selector = {"matchLabels": {"app": "web"}, "matchAnnotations": {"sim": "yes"}}
     made = manifest(selector=selector, next={"statusTemplate": {"phase": "Met"}})

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lamina.actors.workloads.claims import CLAIMS
+from lamina.actors.workloads.ephemeral import EPHEMERAL_CLAIMS
 from lamina.actors.workloads.matching import smallest_fit
 from lamina.actors.workloads.provisioning import PROVISIONING, STANDARD
 from lamina.actors.workloads.volumes import HELD_CLAIMS, VOLUMES
@@ -227,6 +228,37 @@ def test_a_claim_whose_volume_goes_is_lost() -> None:
 
     assert phases(paper) == {"c": "Lost"}
     assert reasons(paper) == ["ClaimLost"]
+
+
+def test_a_claim_that_a_pod_brings_is_made_for_it() -> None:
+    paper = Paper()
+    paper.create(standard())
+    asked = {
+        "accessModes": [ONCE],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "standard",
+    }
+    template = {"metadata": {"labels": {"x": "y"}}, "spec": asked}
+    brought = {"name": "v", "ephemeral": {"volumeClaimTemplate": template}}
+    pod = paper.create(make(POD, "p", spec={"nodeName": "n", "volumes": [brought]}))
+
+    settle(paper, *CONTROLLERS, EPHEMERAL_CLAIMS)
+
+    made = paper.get(at("p-v"))
+    assert made["status"]["phase"] == "Bound"
+    assert meta.labels(made) == {"x": "y"}
+    assert meta.is_controlled_by(made, meta.uid(pod))
+
+
+def test_a_claim_that_is_somebody_elses_is_left_alone() -> None:
+    paper = Paper()
+    paper.create(claim("p-v"))
+    paper.create(make(POD, "p", spec={"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}))
+
+    settle(paper, EPHEMERAL_CLAIMS)
+
+    assert reasons(paper) == ["FailedBinding"]
+    assert not meta.owner_refs(paper.get(at("p-v")))
 
 
 @pytest.mark.parametrize("crash_after", range(8))

@@ -5,7 +5,8 @@ Asks cel-go and Kubernetes about expressions and writes down what they say.
 
 Builds and runs `oracle`, a small Go program with the versions Kubernetes 1.35 is
 made of. What is recorded: the type of an expression or the complaints about it,
-its estimated cost, and the same for rules of a CRD.
+its estimated cost, the same for rules of a CRD, and what such rules make of an
+object and cost in doing so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.unit.cel.questions import CHECKS, RULES, SCHEMA, SYNTAX, VARIABLES, broken, lines
+from tests.unit.cel.questions import (
+    CHECKS,
+    EVALUATED,
+    RULES,
+    SCHEMA,
+    SYNTAX,
+    VARIABLES,
+    VERDICTS,
+    broken,
+    lines,
+)
 
 _ORACLE = Path(__file__).with_name("oracle")
 _SELF = re.compile(r"selfType\d+")
@@ -54,6 +65,8 @@ def main() -> None:
         for expression in lines("rules.txt")
     ]
     record(RULES, rules, ("expression", "resource"))
+    verdicts = [{"expression": expression, **EVALUATED} for expression in lines("verdicts.txt")]
+    record(VERDICTS, verdicts, ("expression",))
     syntax = [
         {"environment": "plain", "expression": expression, "parseOnly": True}
         for expression in (*lines("syntax.txt"), *broken(400))

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	rules "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -32,6 +35,8 @@ type question struct {
 	Schema      json.RawMessage   `json:"schema"`
 	Resource    bool              `json:"resource"`
 	ParseOnly   bool              `json:"parseOnly"`
+	Object      json.RawMessage   `json:"object"`
+	OldObject   json.RawMessage   `json:"oldObject"`
 }
 
 type answer struct {
@@ -39,6 +44,8 @@ type answer struct {
 	Type        string   `json:"type,omitempty"`
 	Cost        []uint64 `json:"cost,omitempty"`
 	Cardinality uint64   `json:"cardinality,omitempty"`
+	Refusal     string   `json:"refusal,omitempty"`
+	Spent       int64    `json:"spent,omitempty"`
 }
 
 var kubernetes = environment.MustBaseEnvSet(version.MajorMinor(1, 35))
@@ -125,7 +132,28 @@ func ofRule(q question) (a answer, err error) {
 		return
 	}
 	a.Cost, a.Cardinality = []uint64{compiled[0].MaxCost}, compiled[0].MaxCardinality
+	if len(q.Object) > 0 {
+		err = evaluated(&a, q, structural)
+	}
 	return
+}
+
+func evaluated(a *answer, q question, structural *schema.Structural) error {
+	var object, old any
+	if err := utiljson.Unmarshal(q.Object, &object); err != nil {
+		return err
+	}
+	if err := utiljson.Unmarshal(q.OldObject, &old); err != nil {
+		return err
+	}
+	validator := rules.NewValidator(structural, q.Resource, limits.PerCallLimit)
+	refusals, left := validator.Validate(context.Background(), field.NewPath("root"), structural, object, old,
+		limits.RuntimeCELCostBudget)
+	if len(refusals) > 0 {
+		a.Refusal = refusals[0].Error()
+	}
+	a.Spent = limits.RuntimeCELCostBudget - left
+	return nil
 }
 
 func of(q question) (a answer, err error) {

@@ -1,0 +1,111 @@
+"""
+What a controller's own status says of its work: whether its hook answers, what went wrong last, for how many it works.
+
+Each is stated by itself, beside what the keeper of controllers writes, and only
+when it is another than before: a thousand parents that hear the same from one
+hook are one piece of news. A status that does not keep what is said there (the
+original's definitions have none) is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lamina.core.plan import Action, Apply, Plan, one_stage
+from lamina.core.questions import Answers
+from lamina.core.world import World
+from lamina.errors import HookError, LaminaError
+from lamina.families.metacontroller.setup import Setup
+from lamina.objects import conditions, meta
+from lamina.objects.selectors import EVERYTHING
+from lamina.objects.times import stamp
+from lamina.objects.types import Made, Obj, Ref
+
+_REACHABLE = "HookReachable"
+_AS_REPORTER, _AS_TELLER = "metacontroller-hooks", "metacontroller-tally"
+
+
+def answered(world: World, setup: Setup, now: datetime) -> list[Action]:
+    """Return what says that the hook answers, where that is news."""
+    status = _status(world, setup)
+    if status is None or conditions.is_true(status.get("conditions") or (), _REACHABLE):
+        return []
+    said = conditions.with_condition(
+        (), _REACHABLE, "True", now=now, reason="Answered", message="its hooks answer"
+    )
+    last = status.get("lastError")
+    return [_stated(setup, {"conditions": said, **({"lastError": last} if last else {})}, _AS_REPORTER)]
+
+
+def failed(world: World, setup: Setup, about: Ref, error: LaminaError, now: datetime) -> list[Action]:
+    """Return what says that a parent could not be synced, where nobody else has said the same before."""
+    status = _status(world, setup)
+    if status is None or (status.get("lastError") or {}).get("message") == str(error):
+        return []
+    stated: Made = {"lastError": {"object": str(about), "message": str(error), "time": stamp(now)}}
+    old = conditions.find(status.get("conditions") or (), _REACHABLE)
+    if isinstance(error, HookError) and not error.reached:
+        stated["conditions"] = conditions.with_condition(
+            [old] if old is not None else (),
+            _REACHABLE,
+            "False",
+            now=now,
+            reason="NoAnswer",
+            message=str(error),
+        )
+    elif old is not None:
+        stated["conditions"] = [old]
+    return [_stated(setup, stated, _AS_REPORTER)]
+
+
+def _status(world: World, setup: Setup) -> Obj | None:
+    """Return what a controller's status says now, or None where nothing said there is kept."""
+    obj = world.get(meta.ref(setup.obj))
+    status: Obj = (obj.get("status") or {}) if obj is not None else {}
+    return status if conditions.find(status.get("conditions") or (), "Ready") is not None else None
+
+
+def _stated(setup: Setup, status: Obj, manager: str) -> Apply:
+    obj = setup.obj
+    metadata = {"name": meta.name(obj), "uid": meta.uid(obj)}
+    body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "status": status}
+    return Apply(obj=body, force=True, manager=manager, subresource="status")
+
+
+# For how many it works
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many parents a controller has, and how many its status says."""
+
+    setup: Setup
+    said: int | None
+    parents: int
+
+
+def count(setup: Setup, world: World, ref: Ref) -> Tally | None:
+    """Return how many parents a controller has, or None where that is not to be said."""
+    status = _status(world, setup)
+    if status is None or ref != meta.ref(setup.obj):
+        return None
+    return Tally(setup=setup, said=status.get("parents"), parents=sum(_counts(setup, world).values()))
+
+
+def _counts(setup: Setup, world: World) -> Mapping[object, int]:
+    return {
+        kind: world.count(kind)
+        if ((EVERYTHING, EVERYTHING) in rule.selectors)
+        else sum(rule.wants(obj) for obj in world.every(kind))
+        for kind, rule in setup.parents.items()
+    }
+
+
+def tell(view: Tally, answers: Answers, now: datetime) -> Plan:
+    """Say for how many a controller works, where its status says another number."""
+    because = f"it works for {view.parents}"
+    if view.said == view.parents:
+        return Plan(because=because)
+    return one_stage("say so", [_stated(view.setup, {"parents": view.parents}, _AS_TELLER)], because=because)

@@ -1,0 +1,94 @@
+"""
+Hooks as a web application, for those who want the webhook: plain ASGI, for any server of it.
+
+A controller's sync hook is at `/NAME/sync`, and so on; `Hook.manifest` with the
+address of the server makes the object that calls it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from lamina.hooks.asking import arguments, reply
+from lamina.hooks.sdk import Hook, Later
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+
+_JSON, _TEXT = b"application/json", b"text/plain; charset=utf-8"
+
+
+def asgi(*hooks: Hook) -> Application:
+    """Return a web application that answers for these controllers; it says `ok` at `/healthz`."""
+    by_name = {hook.name: hook for hook in hooks}
+
+    async def application(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            raise NotImplementedError(f"hooks are asked over http, not {scope['type']}")
+        path, method = str(scope["path"]).strip("/"), scope["method"]
+        if path == "healthz":
+            await _answer(send, 200, b"ok", _TEXT)
+            return
+        name, _, purpose = path.rpartition("/")
+        hook = by_name.get(name)
+        if hook is None or purpose not in hook.functions:
+            known = ", ".join(f"/{one.name}/{what}" for one in hooks for what in one.functions)
+            await _answer(send, 404, f"there is no /{path}; there is {known}\n".encode(), _TEXT)
+        elif method != "POST":
+            await _answer(send, 405, b"hooks are asked with POST\n", _TEXT, (b"allow", b"POST"))
+        else:
+            await _ask(send, hook, purpose, await _body(receive))
+
+    return application
+
+
+async def _ask(send: Send, hook: Hook, purpose: str, body: bytes) -> None:
+    function = hook.functions[purpose]
+    try:
+        if inspect.iscoroutinefunction(function):
+            result = await function(**arguments(function, body))
+        else:
+            # In a thread: a hook that takes its time holds up nobody else.
+            result = await asyncio.to_thread(lambda: function(**arguments(function, body)))
+        answer = reply(hook, purpose, result)
+    except Later as later:
+        after = str(max(1, round(later.seconds))).encode()
+        await _answer(send, 429, f"{later}\n".encode(), _TEXT, (b"retry-after", after))
+    except Exception as wrong:
+        traceback.print_exception(wrong)
+        said = "".join(traceback.format_exception_only(wrong))
+        await _answer(send, 500, said.encode(), _TEXT)
+    else:
+        await _answer(send, 200, answer, _JSON)
+
+
+async def _body(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body") or b"")
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+async def _answer(send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]) -> None:
+    told = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
