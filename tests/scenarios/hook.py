@@ -1,8 +1,10 @@
 """A webhook for tests: an ordinary HTTP server that answers as the test says, and remembers what it heard."""
 
 import asyncio
+import inspect
 import json
-from collections.abc import AsyncIterator, Callable
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +12,9 @@ from aiohttp import web
 
 Said = dict[str, Any]
 Reply = Said | bytes | web.Response
-Answer = Callable[[Said], Reply]
+Answer = Callable[[Said], Reply | Awaitable[Reply]]
+
+PATIENCE = 30.0
 
 
 class Hook:
@@ -35,7 +39,8 @@ class Hook:
             self._news.notify_all()
         if self.delay:
             await asyncio.sleep(self.delay)
-        reply = self.paths.get(request.path, self.answer)(said)
+        given = self.paths.get(request.path, self.answer)(said)
+        reply = await given if inspect.isawaitable(given) else given
         if isinstance(reply, web.Response):
             return reply
         body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
@@ -47,22 +52,34 @@ class Hook:
 
     async def called(self, times: int, path: str = "") -> None:
         """Wait until it has been called so often."""
-        async with self._news:
-            await self._news.wait_for(lambda: len(self.on(path) if path else self.requests) >= times)
+        try:
+            async with asyncio.timeout(PATIENCE), self._news:
+                await self._news.wait_for(lambda: self.count(path) >= times)
+        except TimeoutError:
+            raise AssertionError(f"called {self.count(path)} times at {path or 'any path'}") from None
+
+    def count(self, path: str = "") -> int:
+        """Return how often it has been called."""
+        return len(self.on(path) if path else self.requests)
+
+    async def called_again(self, path: str = "", times: int = 1) -> Said:
+        """Wait until it is called once more than it has been, and return what was said then."""
+        await self.called(self.count(path) + times, path)
+        return (self.on(path) if path else self.requests)[-1]
 
 
 @asynccontextmanager
-async def serve(answer: Answer) -> AsyncIterator[Hook]:
+async def serve(answer: Answer, secured: ssl.SSLContext | None = None) -> AsyncIterator[Hook]:
     """Serve a webhook on loopback until the end of the block."""
     hook = Hook(answer)
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/{path:.*}", hook.handle)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=secured)
     await site.start()
     host, port = runner.addresses[0][:2]
-    hook.url = f"http://{host}:{port}"
+    hook.url = f"{'https' if secured else 'http'}://{host}:{port}"
     try:
         yield hook
     finally:

@@ -33,10 +33,11 @@ def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path |
     if not told:
         click.echo("nothing is rolled out here", err=True)
         return
-    click.echo(table(COLUMNS, [_row(account) for account in told]))
+    click.echo(table(COLUMNS, [row(account) for account in told]))
 
 
-def _row(account: Account) -> tuple[str, ...]:
+def row(account: Account) -> tuple[str, ...]:
+    """Return how an owner stands, a cell a column."""
     ref = meta.ref(account.owner)
     targets = f"{account.arrived}/{len(account.targets)}" if account.goal else "-"
     number = str(account.goal) if account.goal else "-"

@@ -7,12 +7,13 @@ questions, and show what comes back in the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lamina.core.controller import AnyController, Source
 from lamina.core.history import History
 from lamina.core.plan import Plan
+from lamina.core.rights import Rights
 from lamina.core.world import World
 from lamina.objects.types import Made, Obj, Ref
 
@@ -57,3 +58,5 @@ class Family:
     owners: Callable[[World], tuple[Obj, ...]]
     account: Callable[[World, Ref], Account | None]
     rollback: Callable[[World, Ref, int | None], Plan]
+    rights: Callable[[Iterable[Obj]], Rights] = lambda objects: Rights()
+    """What running these objects of its kinds takes."""

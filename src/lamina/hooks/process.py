@@ -143,15 +143,27 @@ class Child:
         await self.end()
 
     async def end(self) -> None:
-        """End the child: ask it to, and make it."""
+        """End the child: ask it to, and make it. Whoever is called off in the meantime leaves none behind."""
+        ending = asyncio.ensure_future(self._end())
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            self._kill()
+            await ending
+            raise
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _end(self) -> None:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
             async with asyncio.timeout(_FAREWELL):
                 await self._process.wait()
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
             await self._process.wait()
         if self._reading is not None:
             self._reading.cancel()

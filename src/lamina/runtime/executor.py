@@ -80,6 +80,7 @@ class Executor:
         self._writer, self._manager, self._at_once = writer, manager, at_once
         self._futile: dict[tuple[Ref, str], Patch] = {}
         """Patches that a server took and made nothing of: it drops what is in them, or fills it in again."""
+        self._told: dict[Ref, None] = {}
 
     async def run(self, plan: Plan, *, allowed: Callable[[], bool] = lambda: True) -> Outcome:
         """
@@ -159,15 +160,19 @@ class Executor:
                 assert_never(action)
 
     async def _tell(self, event: Obj, *, counts: bool) -> None:
+        ref = meta.ref(event)
+        if ref in self._told and not counts:
+            return
         try:
             await self._writer.create(event, manager=self._manager)
         except AlreadyExists:
-            if not counts:
-                # Told already.
-                return
-            told = await self._writer.get(meta.ref(event))
-            again = {"count": (told.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
-            await self._writer.patch(meta.ref(event), again, manager=self._manager)
+            if counts:
+                told = await self._writer.get(ref)
+                again = {"count": (told.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
+                await self._writer.patch(ref, again, manager=self._manager)
+        self._told[ref] = None
+        if len(self._told) > _REMEMBERED:
+            del self._told[next(iter(self._told))]
 
     def _give_up(self, patch: Patch) -> None:
         self._futile[patch.ref, patch.subresource] = patch

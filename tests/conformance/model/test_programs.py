@@ -21,7 +21,7 @@ def test_a_program_means_the_same_everywhere(ours: Wire, theirs: Wire) -> None:
     real = chosen_server() == "real"
 
     @seeded
-    @profile(examples=160 if real else 100)
+    @profile(examples=100)
     @given(programs())
     def carry_out(program: list[Saying]) -> None:
         kind = program[0].kind

@@ -1,6 +1,7 @@
 """Stories about Metacontroller, each on a stage of its own."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest_asyncio
@@ -17,19 +18,31 @@ from tests.scenarios.metacontroller.stage import Stage, install, nothing
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def cluster() -> AsyncIterator[Client]:
-    """The server under test, with Metacontroller's kinds on it."""
+async def served() -> AsyncIterator[tuple[Client, Path]]:
+    """The server under test with Metacontroller's kinds on it: a client, and the way there for others."""
     if chosen_server() == "real":
         with start_server("real") as server:
             client = Client(HttpTransport(read_kubeconfig(server.kubeconfig)))
             await install(client)
-            yield client
+            yield client, server.kubeconfig
             await client.close()
         return
     async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
         client = app.client()
         await install(client)
-        yield client
+        yield client, app.kubeconfig
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def cluster(served: tuple[Client, Path]) -> Client:
+    """A client of the server under test."""
+    return served[0]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kubeconfig(served: tuple[Client, Path]) -> Path:
+    """The way to the server under test, for another process."""
+    return served[1]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

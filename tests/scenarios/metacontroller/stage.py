@@ -34,6 +34,13 @@ def desired(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Mad
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
+def config_maps(method: str = "InPlace", **strategy: Any) -> list[Made]:
+    """A rule for ConfigMaps as children."""
+    return [
+        {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": method, **strategy}}
+    ]
+
+
 def child_of(obj: Obj, name: str) -> Obj | None:
     return next((one for one in obj.get("items") or () if meta.name(one) == name), None)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from lamina.actors.workloads import pods
@@ -66,6 +68,12 @@ def is_reached(pod: Obj, *, ending: bool) -> bool:
 def addresses_of(pod: Obj) -> list[str]:
     status = pod.get("status") or {}
     return [one["ip"] for one in status.get("podIPs") or ({"ip": status.get("podIP") or ""},) if one["ip"]]
+
+
+@lru_cache(maxsize=1 << 16)
+def read_address(text: str) -> IPv4Address | IPv6Address:
+    """Return an address that can be compared; the same few are asked about again and again."""
+    return ip_address(text)
 
 
 def ports_of(service: Obj, pod: Obj) -> list[tuple[Obj, int]]:

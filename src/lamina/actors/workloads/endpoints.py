@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from typing import Any, Final
 
 from lamina.actors.names import MANAGER
@@ -30,6 +29,7 @@ from lamina.actors.workloads.addresses import (
     pod_changed,
     ports_of,
     publishes_unready,
+    read_address,
     selector_of,
     service_changed,
     target_of,
@@ -47,7 +47,8 @@ MANAGED: Final = "endpoints.kubernetes.io/managed-by"
 CONTROLLER: Final = "endpoint-controller"
 MOST: Final = 1000
 _OVER: Final = "endpoints.kubernetes.io/over-capacity"
-_TOGETHER = timedelta(milliseconds=100)
+_TOGETHER = timedelta(milliseconds=500)
+"""Longer than slices take: every change rewrites the whole of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +167,7 @@ def subsets_of(service: Obj, reached: Iterable[Obj]) -> list[Made]:
 def _address(service: Obj, pod: Obj) -> Made | None:
     family = (service["spec"].get("ipFamilies") or ["IPv4"])[0]
     version = 6 if family == "IPv6" else 4
-    found = next((one for one in addresses_of(pod) if ip_address(one).version == version), None)
+    found = next((one for one in addresses_of(pod) if read_address(one).version == version), None)
     if found is None:
         return None
     address: Made = {"ip": found}
@@ -178,7 +179,7 @@ def _address(service: Obj, pod: Obj) -> Made | None:
 
 
 def _order(address: Obj) -> tuple[int, str]:
-    return int(ip_address(address["ip"])), address["targetRef"]["uid"]
+    return int(read_address(address["ip"])), address["targetRef"]["uid"]
 
 
 def _subset(ports: Sequence[tuple[Any, ...]], found: Mapping[bool, list[Made]]) -> Made:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any, Final
 
 from lamina.actors.names import MANAGER
-from lamina.actors.workloads.addresses import TRIGGER
+from lamina.actors.workloads.addresses import TRIGGER, read_address
 from lamina.actors.workloads.selecting import same
 from lamina.actors.workloads.slices import SLICE, slices_of
 from lamina.actors.workloads.slicing import MANAGED, SERVICE_NAME, Group, Head, key_of, spread
@@ -95,7 +94,7 @@ def groups_of(endpoints: Obj) -> list[Group]:
         listed = [(one, True) for one in subset.get("addresses") or ()]
         listed += [(one, False) for one in subset.get("notReadyAddresses") or ()]
         for address, ready in listed[:MOST]:
-            family = f"IPv{ip_address(address['ip']).version}"
+            family = f"IPv{read_address(address['ip']).version}"
             group = groups.setdefault(key_of(family, ports), Group(family=family, ports=ports))
             group.endpoints.append(_endpoint(address, ready))
     return list(groups.values())

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from typing import Final
 
 from lamina.actors.names import MANAGER
@@ -30,6 +29,7 @@ from lamina.actors.workloads.addresses import (
     pod_changed,
     ports_of,
     publishes_unready,
+    read_address,
     selector_of,
     service_changed,
     services_of,
@@ -128,7 +128,7 @@ def groups_of(view: View) -> list[Group]:
             if not is_reached(pod, ending=True) or (node is None and not publishes_unready(service)):
                 # A node that is not there is either on its way here or the pod's end.
                 continue
-            addresses = [one for one in addresses_of(pod) if ip_address(one).version == version]
+            addresses = [one for one in addresses_of(pod) if read_address(one).version == version]
             if addresses:
                 ports = _ports(service, pod)
                 group = groups.setdefault(key_of(family, ports), Group(family=family, ports=ports))

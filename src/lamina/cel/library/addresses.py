@@ -79,7 +79,7 @@ def _dotted_problem(text: str) -> str | None:
         if digits < len(part):
             return f"unexpected character (at {quoted(text[place + digits :])})"
         if not part:
-            return f"IPv4 field must have at least one digit (at {quoted(text[max(place - 1, 0) :])})"
+            return f"IPv4 field must have at least one digit (at {quoted(text[min(place, len(text) - 1) :])})"
         if field == 3 and place + len(part) < len(text):
             return "IPv4 address too long"
         place += len(part) + 1

@@ -74,11 +74,17 @@ def merged(observed: Obj, desired: Obj) -> Made:
     became.pop("status", None)
     if "status" in observed:
         became["status"] = observed["status"]
-    if before and is_same(_meant(before), _meant(desired)):
+    if is_as_last_applied(observed, desired):
         text = meta.annotations(observed)[LAST_APPLIED]
         annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: text}
         return {**became, "metadata": {**metadata, "annotations": annotations}}
     return _annotated(became, desired)
+
+
+def is_as_last_applied(observed: Obj, desired: Obj) -> bool:
+    """Say whether a child was last made as it is desired now, whatever has become of it since."""
+    before = last_applied(observed)
+    return bool(before) and is_same(_meant(before), _meant(desired))
 
 
 def _meant(desired: Obj) -> Made:

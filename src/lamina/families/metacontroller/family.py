@@ -11,6 +11,7 @@ from lamina.errors import LaminaError, SpecError
 from lamina.families.metacontroller import rollback as way_back
 from lamina.families.metacontroller.controller import DEFAULTS, Options, keeper, setups, source
 from lamina.families.metacontroller.crds import definitions
+from lamina.families.metacontroller.rights import rights
 from lamina.families.metacontroller.view import View, gather
 from lamina.objects.types import Obj, Ref
 
@@ -25,6 +26,7 @@ def family(options: Options = DEFAULTS) -> Family:
         owners=lambda world: tuple(_owners(world, options)),
         account=lambda world, ref: _account(world, ref, options),
         rollback=lambda world, ref, to: _rollback(world, ref, to, options),
+        rights=rights,
     )
 
 

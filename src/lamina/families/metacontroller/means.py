@@ -8,11 +8,13 @@ and where it cannot be read off the child the server is asked to rehearse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
+from lamina.core.children import Method
 from lamina.core.plan import Action, Apply, Create, change
 from lamina.core.questions import Answers, Found, Refused, Rehearse
-from lamina.families.metacontroller.apply import differs, merged, new_child, stated
+from lamina.families.metacontroller.apply import differs, is_as_last_applied, merged, new_child, stated
 from lamina.families.metacontroller.desired import Desired
 from lamina.families.metacontroller.names import LAST_APPLIED, MANAGER
 from lamina.families.metacontroller.view import View
@@ -21,8 +23,11 @@ from lamina.merge.stated import is_stated
 from lamina.objects import meta
 from lamina.objects.diff import is_same
 from lamina.objects.digest import digest
+from lamina.objects.times import moment
 from lamina.objects.types import Made, Obj
 
+_SETTLES = timedelta(seconds=10)
+"""Whoever undoes a child as soon as it is made would have it recreated for ever; so it is given this long."""
 _SYSTEM = (
     "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "managedFields",
@@ -35,11 +40,12 @@ class Means:
 
     view: View
     answers: Answers
+    _equal: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     def is_as_desired(self, child: Desired, observed: Obj) -> bool:
         """Say whether a child is what a hook wants already."""
         if not self.view.setup.applies:
-            return not differs(observed, merged(observed, child.obj))
+            return self.is_as_merged(child, observed) or self.would_end_the_same(child, observed)
         body = self._body(child)
         if LAST_APPLIED not in meta.annotations(observed) and is_stated(observed, body, MANAGER):
             return True
@@ -51,6 +57,35 @@ class Means:
                 return True
             case _:
                 return False
+
+    def is_as_merged(self, child: Desired, observed: Obj) -> bool:
+        """Say whether there is nothing at all in which a child is not what is merged into it."""
+        # Whoever plans asks more than once, and merging is most of a pass that changes nothing.
+        pair = id(child.obj), id(observed)
+        if pair not in self._equal:
+            self._equal[pair] = not differs(observed, merged(observed, child.obj))
+        return self._equal[pair]
+
+    def would_end_the_same(self, child: Desired, observed: Obj) -> bool:
+        """
+        Say whether it is no use to recreate a child.
+
+        It was made of this very wish, and nobody else has written to it since:
+        if it differs, the server makes it so, and would again.
+        """
+        if child.rule.method is not Method.RECREATE or not is_as_last_applied(observed, child.obj):
+            return False
+        writers = meta.metadata(observed).get("managedFields") or ()
+        others = [one for one in writers if not one.get("subresource") and one.get("manager") != MANAGER]
+        return bool(writers) and not others
+
+    def is_fresh(self, child: Desired, observed: Obj, now: datetime) -> timedelta | None:
+        """Return how long a child that was made of this very wish is still too young to be recreated, if it is."""
+        made = moment(meta.metadata(observed).get("creationTimestamp"))
+        if self.view.setup.applies or made is None or not is_as_last_applied(observed, child.obj):
+            return None
+        left = _SETTLES - (now - made)
+        return left if timedelta(0) < left <= _SETTLES else None
 
     def rehearsal(self, child: Desired, observed: Obj) -> Rehearse:
         """Return the question what the server would make of a child."""

@@ -9,7 +9,7 @@ to go, then what has to come, then the status, which is a report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -132,16 +132,18 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
     if wanted.finalized and view.is_finalizing and view.has_finalizer:
         return _let_go(view, wanted)
     because = "its children are as its hook wants them"
+    wake: timedelta | None = None
     if _manages(view):
         if wanted.rolled is not None:
             stages += wanted.rolled.stages
             because = wanted.rolled.step.because
-        stages += _children(view, means, wanted, there, now)
+        made, wake = _children(view, means, wanted, there, now)
+        stages += made
     stages += _report(view, wanted)
     stages += _stage("say who answers", answered(view.world, view.setup, now))
     return Plan(
         stages=tuple(stages),
-        look_again=wanted.rolled.step.look_again if wanted.rolled is not None else None,
+        look_again=_sooner(wake, wanted.rolled.step.look_again if wanted.rolled is not None else None),
         appointment=wanted.again,
         because=because,
         failure=_failure(wanted.wrong),
@@ -188,37 +190,62 @@ def _manages(view: View) -> bool:
 
 def _children(
     view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj], now: datetime
-) -> list[Stage]:
+) -> tuple[list[Stage], timedelta | None]:
+    """Return the stages that make children as they are wanted, and when to look again for those that have to wait."""
     by_key = {child.key: child for child in wanted.children}
-    children = [
-        Child(key=key, desired=None, observed=there[key])
-        for key in in_kind_order(list(there))
-        if key not in by_key
-    ]
-    for key, child in by_key.items():
-        found = there.get(key)
-        left = key in wanted.left
-        children.append(
-            Child(
-                key=key,
-                desired=child.obj,
-                observed=found,
-                differs=found is not None and not left and not means.is_as_desired(child, found),
-                method=Method.ON_DELETE if left else child.rule.method,
-            )
-        )
-    deeds = sort_out(children)
-    gone = [one.observed for deed in (Deed.DELETE, Deed.REPLACE) for one in deeds.get(deed, ())]
-    ends: list[Action] = [delete(obj) for obj in gone if obj is not None]
+    deeds = sort_out(list(_compared(means, wanted, by_key, there)))
+    ends = [_seen(one) for one in deeds.get(Deed.DELETE, ())]
+    waits: list[timedelta] = []
+    for one in deeds.get(Deed.REPLACE, ()):
+        wait = means.is_fresh(by_key[one.key], _seen(one), now)
+        if wait is not None:
+            waits.append(wait)
+        else:
+            ends.append(_seen(one))
     comes: list[Action] = []
     for one in deeds.get(Deed.CREATE, ()):
         taken = view.world.get(meta.ref(by_key[one.key].obj))
         comes.append(means.create(by_key[one.key]) if taken is None else _taken(view, one.key, taken, now))
     for one in deeds.get(Deed.UPDATE, ()):
-        assert one.observed is not None
-        comes += means.update(by_key[one.key], one.observed)
-    stages = [Stage("delete children", tuple(ends))] if ends else []
-    return [*stages, Stage("make children", tuple(comes), even_after_failure=True)] if comes else stages
+        comes += means.update(by_key[one.key], _seen(one))
+    for one in deeds.get(Deed.KEEP, ()):
+        child = by_key[one.key]
+        if child.rule.method is Method.RECREATE and not means.is_as_merged(child, _seen(one)):
+            comes += _futile(view, means, child, _seen(one), now)
+    stages = [Stage("delete children", tuple(map(delete, ends)))] if ends else []
+    stages += [Stage("make children", tuple(comes), even_after_failure=True)] if comes else []
+    return stages, min(waits, default=None)
+
+
+def _compared(
+    means: Means, wanted: _Wanted, by_key: Mapping[Key, Desired], there: Mapping[Key, Obj]
+) -> Iterator[Child[Key]]:
+    """Yield every child as it should be and as it is, those that should not be there first."""
+    for key in in_kind_order(list(there)):
+        if key not in by_key:
+            yield Child(key=key, desired=None, observed=there[key])
+    for key, child in by_key.items():
+        found, left = there.get(key), key in wanted.left
+        yield Child(
+            key=key,
+            desired=child.obj,
+            observed=found,
+            differs=found is not None and not left and not means.is_as_desired(child, found),
+            method=Method.ON_DELETE if left else child.rule.method,
+        )
+
+
+def _seen(child: Child[Key]) -> Obj:
+    assert child.observed is not None, "it was seen"
+    return child.observed
+
+
+def _futile(view: View, means: Means, child: Desired, there: Obj, now: datetime) -> list[Action]:
+    """Tell that a child differs for good: what is wanted of it is not what the server makes of that."""
+    if not means.would_end_the_same(child, there):
+        return []
+    said = f"{child.key} is not as its hook wants it, and recreating it would end the same: the server makes it so"
+    return [Emit(event=warning(view.parent, "RecreateFutile", said, by=MANAGER, now=now))]
 
 
 def _taken(view: View, key: Key, taken: Obj, now: datetime) -> Emit:
@@ -296,6 +323,10 @@ def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:
     if not wrong:
         return None
     return wrong[0] if len(wrong) == 1 else PlanFailed(wrong)
+
+
+def _sooner(one: timedelta | None, two: timedelta | None) -> timedelta | None:
+    return min((moment for moment in (one, two) if moment is not None), default=None)
 
 
 def complain(setup: Setup, world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:

@@ -1,0 +1,143 @@
+"""`lamina rbac`: the least role that what is configured needs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+import yaml
+
+from lamina.cli.reaching import cluster_options, reach, with_client
+from lamina.client.client import Client
+from lamina.core.rights import Rights
+from lamina.errors import NotFound, SettingsError, UnknownKind
+from lamina.families.every import chosen
+from lamina.hooks.files import Hooks
+from lamina.logs import log
+from lamina.objects.types import Made
+
+
+@click.command()
+@click.argument("hooks", metavar="[HOOKS.PY]...", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--families", metavar="NAMES", default="all", show_default=True, help="Of which families.")
+@click.option(
+    "--related",
+    metavar="RESOURCE",
+    multiple=True,
+    help="What customize hooks ask to see, as v1/configmaps; may be given again.",
+)
+@click.option("--install", is_flag=True, help="Let it install the families' kinds too.")
+@click.option("--name", metavar="NAME", default="lamina", show_default=True, help="What the role is called.")
+@click.option(
+    "--account",
+    metavar="NAMESPACE/NAME",
+    default="default/lamina",
+    show_default=True,
+    help="Which service account is bound to it.",
+)
+@click.option("-o", "output", type=click.Choice(["yaml", "json"]), default="yaml", help="How to print it.")
+@cluster_options
+def rbac(
+    hooks: tuple[Path, ...],
+    families: str,
+    related: tuple[str, ...],
+    install: bool,
+    name: str,
+    account: str,
+    output: str,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """
+    Print the ClusterRole that `lamina run` needs, and the binding that goes with it.
+
+    What is needed follows from the controllers that HOOKS.PY declare, and
+    without one from those on the cluster.
+    """
+    needed = _process(install, bool(hooks))
+    if hooks:
+        needed.join(_of(families, asyncio.run(_declared(hooks))))
+    else:
+        needed.join(with_client(reach(kubeconfig, context), lambda client: _configured(client, families)))
+    for written in related:
+        api_version, _, plural = written.rpartition("/")
+        if not api_version:
+            raise SettingsError(
+                f"{written!r} is no resource with its version", hint="for example v1/configmaps"
+            )
+        needed.add(api_version.rpartition("/")[0], (plural,), ("get", "list", "watch"))
+    if needed.notes and not related:
+        click.echo(f"not in it: {'; '.join(needed.notes)} (say so with --related)", err=True)
+    made = _objects(needed, name, account)
+    if output == "json":
+        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
+    else:
+        click.echo(yaml.safe_dump_all(made, sort_keys=False), nl=False)
+
+
+def _process(install: bool, declares: bool) -> Rights:
+    """Return what any process of ours needs, whatever it runs."""
+    needed = Rights()
+    needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
+    needed.add("", ("namespaces",), ("get", "list", "watch"))
+    needed.add("coordination.k8s.io", ("leases",), ("get", "create", "update"))
+    if install:
+        needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("create", "patch"))
+    if declares:
+        own = ("compositecontrollers", "decoratorcontrollers")
+        needed.add("metacontroller.k8s.io", own, ("get", "create", "patch", "delete"))
+    return needed
+
+
+def _of(families: str, objects: list[Made]) -> Rights:
+    needed = Rights()
+    for family in chosen(families):
+        needed.join(family.rights(objects))
+    return needed
+
+
+async def _declared(files: tuple[Path, ...]) -> list[Made]:
+    hooks = Hooks(files, log)
+    await hooks.start()
+    try:
+        return list(hooks.manifests)
+    finally:
+        await hooks.close()
+
+
+async def _configured(client: Client, families: str) -> Rights:
+    """Return what the controllers on a cluster need; a kind that it does not serve has none."""
+    found: list[Made] = []
+    for family in chosen(families):
+        for definition in family.definitions():
+            spec = definition["spec"]
+            kind = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["kind"]
+            try:
+                found += (await client.list(kind)).items
+            except (UnknownKind, NotFound):
+                continue
+    return _of(families, found)
+
+
+def _objects(needed: Rights, name: str, account: str) -> list[Made]:
+    namespace, slash, who = account.partition("/")
+    if not slash or not who:
+        raise SettingsError(f"{account!r} is no service account", hint="for example default/lamina")
+    group = "rbac.authorization.k8s.io"
+    return [
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": needed.rules(),
+        },
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": who}],
+        },
+    ]

@@ -1,0 +1,111 @@
+"""`lamina watch`: who is where on the way, as it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lamina.cli.get import COLUMNS, as_json, row
+from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
+from lamina.cli.tables import Lines
+from lamina.client.client import Client
+from lamina.clock import WallClock
+from lamina.core.controller import AnyController, Controller, Source, nobody
+from lamina.core.family import Account, Family
+from lamina.core.plan import NOTHING
+from lamina.core.world import World
+from lamina.families.every import chosen
+from lamina.objects.types import GroupKind, Made, Ref
+from lamina.runtime.manager import Manager
+
+Tell = Callable[[Ref, Account | None], None]
+
+
+@click.command()
+@click.argument("kind", metavar="[KIND[/NAME]]", required=False)
+@click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
+@cluster_options
+def watch(
+    kind: str | None, namespace: str | None, output: str, kubeconfig: Path | None, context: str
+) -> None:
+    """
+    Follow what is rolled out: a line whenever an owner's account of itself changes.
+
+    The columns are those of `lamina get`; with -o json each line is an object.
+    Goes on until Ctrl-C.
+    """
+    with suppress(KeyboardInterrupt):
+        with_client(reach(kubeconfig, context), lambda client: _follow(client, kind, namespace, output))
+
+
+async def _follow(client: Client, asked: str | None, namespace: str | None, output: str) -> None:
+    word, _, name = (asked or "").partition("/")
+    wanted = kind_named(await client.discover(), word).group_kind if word else None
+    said: dict[Ref, Made] = {}
+    lines = Lines(COLUMNS, widths=(12, 24, 8, 7, 8, 0))
+
+    def tell(ref: Ref, account: Account | None) -> None:
+        """Print what is new about an owner, once."""
+        if wanted is not None and GroupKind(ref.group, ref.kind) != wanted:
+            return
+        if (namespace and ref.namespace != namespace) or (name and ref.name != name):
+            return
+        if account is None:
+            if ref in said:
+                del said[ref]
+                _print(lines, output, _gone(ref), _gone_row(ref))
+            return
+        told = as_json(account)
+        if said.get(ref) != told:
+            said[ref] = told
+            _print(lines, output, told, row(account))
+
+    sources = [_observed(family, source, tell) for family in chosen("all") for source in family.sources]
+    await Manager(client, [], clock=WallClock(), sources=sources).run()
+
+
+def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> None:
+    click.echo(json.dumps(told) if output == "json" else lines.next(cells))
+
+
+def _gone(ref: Ref) -> Made:
+    return {
+        "apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name,
+        "revision": 0, "targets": {}, "state": "gone", "because": "it was deleted",
+    }  # fmt: skip
+
+
+def _gone_row(ref: Ref) -> tuple[str, ...]:
+    return ref.namespace or "-", f"{ref.kind.lower()}/{ref.name}", "-", "-", "gone", "it was deleted"
+
+
+def _observed(family: Family, source: Source, tell: Tell) -> Source:
+    """Return where onlookers come from: one for each controller that would run."""
+    return replace(source, controllers=lambda world: _onlookers(family, source, world, tell))
+
+
+def _onlookers(family: Family, source: Source, world: World, tell: Tell) -> tuple[AnyController, ...]:
+    """Return controllers that are told of the same changes, see what all of them see, and only tell."""
+    running = source.controllers(world)
+    watches = [*source.watches, *(watch for controller in running for watch in controller.watches)]
+    seen = tuple(replace(watch, concerns=nobody) for watch in watches)
+
+    def gather(world: World, ref: Ref) -> None:
+        tell(ref, family.account(world, ref))
+
+    return tuple(
+        Controller(
+            name=controller.name,
+            watches=(*controller.watches, *seen),
+            gather=gather,
+            plan=lambda view, answers, now: NOTHING,
+            edition=" ".join(one.edition for one in running),
+        )
+        for controller in running
+    )
