@@ -6,18 +6,22 @@ An expression, ready to be evaluated as often as one likes.
 
 Generated Python answers, and steps answer where that does not know: when
 something fails, they say what and where. Where an evaluation may cost more than
-its environment allows, steps do it all, and count.
+its environment allows, steps do it all, and count; unless the variables are so
+small that it cannot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+import orjson
 
 from lamina.cel.ast import Checked, Source
 from lamina.cel.check import check
 from lamina.cel.cost.estimate import estimate
-from lamina.cel.cost.size import Sizes, no_sizes
+from lamina.cel.cost.size import CostNode, Sizes, Span, no_sizes
 from lamina.cel.declare import Environment
 from lamina.cel.errors import CostExceeded, EvaluationError
 from lamina.cel.evaluate.cost import EXCEEDED, Tracker
@@ -37,6 +41,21 @@ class Outcome:
     value: Value
     error: EvaluationError | None
     cost: int
+
+
+_LENGTHS: Final = tuple(1 << power for power in range(20, 6, -2))
+
+
+def _measured(made: Generated, largest: int) -> Generated:
+    """Return a function that knows its answer only where the variables are not too large."""
+
+    def carry_out(variables: Mapping[str, Value]) -> Value:
+        # Nothing in them is longer than all of them, and measuring is much quicker than counting.
+        if len(orjson.dumps(variables)) > largest:
+            raise Unsure
+        return made(variables)
+
+    return carry_out
 
 
 def _unready(variables: Mapping[str, Value]) -> Value:
@@ -95,14 +114,36 @@ class Program:
     def _settled(self, variables: Mapping[str, Value]) -> Value:
         if self._ready:
             return self._exactly(variables)
-        limit = self.environment.limits.cost
-        self._counts = limit is not None and estimate(self.checked, self.environment, self.sizes).most > limit
-        made = None if self._counts else generate(self.checked, self.environment)
+        made = self._prepared()
         self._ready = True
         if made is None:
             return self._exactly(variables)
         self._fast = made
         return self.evaluate(variables)
+
+    def _prepared(self) -> Generated | None:
+        limit = self.environment.limits.cost
+        if limit is None or estimate(self.checked, self.environment, self.sizes).most <= limit:
+            return generate(self.checked, self.environment)
+        self._counts = True
+        largest = self._largest_input(limit)
+        made = None if largest is None else generate(self.checked, self.environment)
+        return None if made is None or largest is None else _measured(made, largest)
+
+    def _largest_input(self, limit: int) -> int | None:
+        """Return how long the variables may be, written as JSON, for their evaluation to stay within the limit."""
+        for largest in _LENGTHS:
+
+            def sizes(node: CostNode, largest: int = largest) -> Span | None:
+                known = self.sizes(node)
+                if known is None:
+                    return Span(0, largest) if node.path else None
+                return Span(known.least, min(known.most, largest))
+
+            # Half, because an estimate may be short by a factor of two: see the index of what was just made.
+            if estimate(self.checked, self.environment, sizes).most <= limit // 2:
+                return largest
+        return None
 
     def _exactly(self, variables: Mapping[str, Value]) -> Value:
         tracker = None
