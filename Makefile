@@ -74,6 +74,10 @@ tables: $(READY)
 	$(BIN)/python -m tools.tables
 	$(BIN)/python -m tools.structs
 
+# Writes the usual stages as every start reads them, from the YAML that people change.
+stages: $(READY)
+	$(BIN)/python -m tools.stages
+
 # The lock names packages, versions and digests, and no index: every machine has its own.
 lock: $(READY)
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade --output-file requirements.lock

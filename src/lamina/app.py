@@ -114,7 +114,6 @@ class App:
         await self._start_actors(tasks)
         await self._start_families()
         self._ready = True
-        gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         self._write_kubeconfig()

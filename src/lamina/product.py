@@ -14,7 +14,7 @@ from lamina.errors import LaminaError, NotFound, Unavailable
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects import meta
-from lamina.objects.types import Obj
+from lamina.objects.types import Obj, Ref
 from lamina.runtime.asker import Caller
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
@@ -35,21 +35,24 @@ def product(
 
 async def install(client: Client, families: Sequence[Family]) -> None:
     """Have the kinds of these families served; a definition that is there is brought up to date."""
-    for family in families:
-        for definition in family.definitions():
-            await client.apply(definition, manager=MANAGER, force=True)
-    for family in families:
-        for definition in family.definitions():
-            for _ in range(_TRIES):
-                try:
-                    if is_established(await client.get(meta.ref(definition))):
-                        break
-                except NotFound:
-                    pass
-                await asyncio.sleep(0.05)
-            else:
-                raise Unavailable(f"{meta.name(definition)} was not established in time")
+    definitions = [definition for family in families for definition in family.definitions()]
+    made = [await client.apply(definition, manager=MANAGER, force=True) for definition in definitions]
+    for definition in made:
+        if not is_established(definition):
+            await _established(client, meta.ref(definition))
     await client.discover()
+
+
+async def _established(client: Client, definition: Ref) -> None:
+    """Wait until a server that takes its time serves a definition's kinds."""
+    for _ in range(_TRIES):
+        try:
+            if is_established(await client.get(definition)):
+                return
+        except NotFound:
+            pass
+        await asyncio.sleep(0.05)
+    raise Unavailable(f"{definition.name} was not established in time")
 
 
 async def declare(client: Client, controllers: Sequence[Obj], before: Sequence[Obj] = ()) -> None:

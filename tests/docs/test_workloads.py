@@ -9,6 +9,7 @@ from lamina.actors.stages.stage import OPERATORS
 from lamina.actors.stages.template import FORMS
 from lamina.stages import load_stages
 from tests.unit.actors.stages.life import Life, container, pod
+from tools.stages import FOLDER, ready_made
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "concepts" / "workloads.md").read_text()
@@ -60,3 +61,7 @@ def test_the_stage_on_the_page_can_be_read(tmp_path: Path) -> None:
     [stage] = load_stages(written)
 
     assert stage.name == "widget-made"
+
+
+def test_the_stages_that_every_start_reads_are_those_that_people_read() -> None:
+    assert (FOLDER / "defaults.json").read_bytes() == ready_made(), "run `make stages`"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.cel.cost.estimate import estimate
-from lamina.cel.declare import Environment
+from lamina.cel.declare import Environment, Limits
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CelError, CompileError, EvaluationError
 from lamina.cel.evaluate.generate import generate
@@ -96,6 +96,25 @@ def test_an_evaluation_costs_at_most_twice_what_was_estimated(text: str, variabl
     outcome = program.run(variables, budget=10_000_000)
 
     assert outcome.cost <= estimate(program.checked, environment).most * 2
+
+
+@pytest.mark.parametrize("limit", [50, 500, 5000])
+@SETTINGS
+@given(text=expressions(), variables=inputs())
+def test_what_is_not_counted_would_not_have_cost_too_much(
+    limit: int, text: str, variables: dict[str, Any]
+) -> None:
+    program = compiled(text, ENVIRONMENTS[1].extend(limits=Limits(cost=limit)))
+    if program is None:
+        return
+    counted = program.run(variables)
+
+    if counted.error is None:
+        assert is_same(program.evaluate(variables), counted.value)
+    else:
+        with pytest.raises(type(counted.error)) as raised:
+            program.evaluate(variables)
+        assert raised.value.message == counted.error.message
 
 
 @SETTINGS

@@ -62,6 +62,12 @@ class Hook:
         """Return how often it has been called."""
         return len(self.on(path) if path else self.requests)
 
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self.requests.clear()
+        self.headers.clear()
+        self.heard_paths.clear()
+
     async def called_again(self, path: str = "", times: int = 1) -> Said:
         """Wait until it is called once more than it has been, and return what was said then."""
         await self.called(self.count(path) + times, path)

@@ -193,6 +193,8 @@ class Flags:
     expressions, durations, timestamps and format strings written as literals are
     checked at compile time. `kubernetes_costs`: costs are counted and estimated
     as Kubernetes does, where `has()` is free and its own functions have prices.
+    `strict_values`: asking what can have no fields whether it has one is an
+    error, and so are a key that a map repeats and a key that is a double or null.
     """
 
     homogeneous_literals: bool = False
@@ -201,6 +203,7 @@ class Flags:
     backtick_fields: bool = True
     validate_literals: bool = False
     kubernetes_costs: bool = False
+    strict_values: bool = False
 
 
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})

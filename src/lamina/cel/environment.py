@@ -34,7 +34,7 @@ from lamina.cel.macros import EXISTS_ONE_CAMEL
 _BUDGET: Final = Limits(cost=1_000_000)
 """What one evaluation may cost; Kubernetes' number."""
 
-PLAIN: Final = Environment(name="plain").extend(
+PLAIN: Final = Environment(name="plain", flags=Flags(strict_values=True)).extend(
     libraries=(
         STANDARD, OPTIONALS, STRINGS, MATH, LISTS, SETS, ENCODERS, BINDINGS, BLOCK, COMPREHENSIONS, REGEX,
     ),

@@ -123,7 +123,7 @@ class Program:
 
     def _prepared(self) -> Generated | None:
         limit = self.environment.limits.cost
-        if limit is None or estimate(self.checked, self.environment, self.sizes).most <= limit:
+        if limit is None or self._stays_within(limit, self.sizes):
             return generate(self.checked, self.environment)
         self._counts = True
         largest = self._largest_input(limit)
@@ -140,10 +140,13 @@ class Program:
                     return Span(0, largest) if node.path else None
                 return Span(known.least, min(known.most, largest))
 
-            # Half, because an estimate may be short by a factor of two: see the index of what was just made.
-            if estimate(self.checked, self.environment, sizes).most <= limit // 2:
+            if self._stays_within(limit, sizes):
                 return largest
         return None
+
+    def _stays_within(self, limit: int, sizes: Sizes) -> bool:
+        # An index of what was just made costs two and is estimated at one, in Kubernetes too.
+        return estimate(self.checked, self.environment, sizes).most * 2 <= limit
 
     def _exactly(self, variables: Mapping[str, Value]) -> Value:
         tracker = None

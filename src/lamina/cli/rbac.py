@@ -81,7 +81,6 @@ def _process(install: bool, declares: bool) -> Rights:
     """Return what any process of ours needs, whatever it runs."""
     needed = Rights()
     needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
-    needed.add("", ("namespaces",), ("get", "list", "watch"))
     needed.add("coordination.k8s.io", ("leases",), ("get", "create", "update"))
     if install:
         needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("create", "patch"))

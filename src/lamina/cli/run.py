@@ -11,6 +11,19 @@ import click
 from lamina.cli.reaching import cluster_options, reach
 
 
+def _seconds(context: click.Context, option: click.Parameter, text: str) -> float:
+    """Return how long a text says, in seconds."""
+    from lamina.objects.durations import parse_duration
+
+    try:
+        seconds = parse_duration(text).total_seconds()
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from None
+    if seconds <= 0:
+        raise click.BadParameter(f'expected a while, got "{text}"')
+    return seconds
+
+
 @click.command()
 @click.argument("hooks", metavar="[HOOKS.PY]...", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--families", metavar="NAMES", default="all", show_default=True, help="Which families run.")
@@ -35,6 +48,36 @@ from lamina.cli.reaching import cluster_options, reach
 @click.option(
     "--lease-namespace", metavar="NAME", default="default", show_default=True, help="Where the Leases are."
 )
+@click.option(
+    "--lease-duration",
+    metavar="TIME",
+    default="15s",
+    show_default=True,
+    callback=_seconds,
+    help="How long a Lease lasts.",
+)
+@click.option(
+    "--renew-deadline",
+    metavar="TIME",
+    default="10s",
+    show_default=True,
+    callback=_seconds,
+    help="How long after its last renewal a replica goes on; less than a Lease lasts.",
+)
+@click.option(
+    "--retry-period",
+    metavar="TIME",
+    default="2s",
+    show_default=True,
+    callback=_seconds,
+    help="How often a Lease is asked for, or renewed.",
+)
+@click.option(
+    "--target-label-selector",
+    metavar="SELECTOR",
+    default="",
+    help="Which CompositeControllers and DecoratorControllers run here. Default: all.",
+)
 @click.option("--log", metavar="LEVEL", default="info", show_default=True, help="Least level of log lines.")
 @click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
 @cluster_options
@@ -45,6 +88,10 @@ def run(
     elect: bool,
     shards: int,
     lease_namespace: str,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
+    target_label_selector: str,
     log: str,
     log_format: str,
     kubeconfig: Path | None,
@@ -66,10 +113,12 @@ def run(
     from lamina.families.every import chosen
     from lamina.hooks.files import Hooks
     from lamina.logs import log as lines
+    from lamina.objects.selectors import parse_label_selector
     from lamina.runtime.calls import Calls
     from lamina.runtime.leases import Leases, Terms
 
-    access, wanted = reach(kubeconfig, context), chosen(families)
+    access = reach(kubeconfig, context)
+    wanted = chosen(families, parse_label_selector(target_label_selector))
     lines.configure(log, log_format)
 
     async def serve() -> None:
@@ -84,7 +133,13 @@ def run(
             if install:
                 await product.install(client, wanted)
             await product.declare(client, files.manifests)
-            terms = Terms(namespace=lease_namespace, shards=shards)
+            terms = Terms(
+                namespace=lease_namespace,
+                shards=shards,
+                lasts=lease_duration,
+                deadline=min(renew_deadline, lease_duration),
+                retry=retry_period,
+            )
             leases = Leases(client, _identity(), terms, lines) if elect else None
             manager = product.product(client, wanted, WallClock(), calls, leases)
             tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]

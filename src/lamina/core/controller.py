@@ -17,7 +17,7 @@ from lamina.core.questions import Answers, Question
 from lamina.core.world import Change, Keep, World, whole
 from lamina.errors import LaminaError
 from lamina.objects.kinds import Kind
-from lamina.objects.types import GroupKind, Ref
+from lamina.objects.types import Ref
 
 View = TypeVar("View")
 
@@ -101,8 +101,8 @@ def nobody(world: World, change: Change) -> Iterable[Ref]:
 
 def only(group: str, kind: str) -> Selects:
     """Select one kind."""
-    wanted = GroupKind(group, kind)
-    return lambda served: served.group_kind == wanted
+    # Asked of every kind there is, by every watch, whenever kinds come or go: most are told apart by their names.
+    return lambda served: served.kind == kind and served.group == group
 
 
 def itself(world: World, change: Change) -> Iterable[Ref]:

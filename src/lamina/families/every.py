@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping
 
 from lamina.core.family import Family
 from lamina.errors import SettingsError
+from lamina.families.metacontroller.controller import Options
 from lamina.families.metacontroller.family import family as metacontroller
+from lamina.objects.selectors import EVERYTHING, LabelSelector
 
-EVERY: Mapping[str, Callable[[], Family]] = {"metacontroller": metacontroller}
-"""Each family by the name it is chosen by."""
+EVERY: Mapping[str, Callable[[LabelSelector], Family]] = {
+    "metacontroller": lambda selector: metacontroller(Options(selector=selector))
+}
+"""Each family by the name it is chosen by, for the controllers that somebody's labels select."""
 
 
-def chosen(names: str) -> tuple[Family, ...]:
-    """Return the families of these names, comma-separated; `all` and `none` mean what they say."""
+def chosen(names: str, selector: LabelSelector = EVERYTHING) -> tuple[Family, ...]:
+    """
+    Return the families of these names, comma-separated; `all` and `none` mean what they say.
+
+    Where controllers are objects themselves, `selector` says which of them run.
+    """
     if names == "none":
         return ()
     wanted = list(EVERY) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
@@ -22,4 +30,4 @@ def chosen(names: str) -> tuple[Family, ...]:
         raise SettingsError(
             f"there is no family {unknown[0]!r}", hint=f"the families are {', '.join(EVERY)}; or all, or none"
         )
-    return tuple(EVERY[name]() for name in wanted)
+    return tuple(EVERY[name](selector) for name in wanted)

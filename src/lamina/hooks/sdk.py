@@ -129,7 +129,11 @@ class Hook:
         return self.functions["sync"](*args, **kwargs)
 
     def finalize(self, function: Function) -> Hook:
-        """Return this controller with a function that is asked, in place of sync, when an object is to go."""
+        """
+        Return this controller with a function that is asked, in place of sync, when an object is to go.
+
+        Where it is to be the same function, say `web = web.finalize(web)`.
+        """
         return self._with("finalize", function)
 
     def customize(self, function: Function) -> Hook:
@@ -137,6 +141,8 @@ class Hook:
         return self._with("customize", function)
 
     def _with(self, purpose: str, function: Function) -> Hook:
+        if isinstance(function, Hook):
+            function = function.functions["sync"]
         check(function, purpose)
         return replace(self, functions={**self.functions, purpose: function})
 

@@ -1,28 +1,20 @@
-"""
-Calling webhooks.
-
-Many of them are a screenful of code on a server that serves one connection at a
-time. A connection that waits in case it is needed again would keep everybody
-else out, so each call has one of its own, and says how long its body is.
-"""
+"""Calling hooks: which answers are remembered, and what counts as one."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from time import monotonic
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-import aiohttp
-
-from lamina.core.questions import Call, Credentials, Said
+from lamina.core.questions import Call, Said
 from lamina.errors import HookError
+
+if TYPE_CHECKING:
+    from lamina.runtime.posting import Post
 
 _BUSY = 429
 _UNCHANGED = (304, 412)
@@ -88,7 +80,7 @@ class Calls:
         observe: Observer = lambda call, outcome, seconds: None,
     ) -> None:
         self._local, self._observe = local, observe
-        self._sessions: dict[Credentials, aiohttp.ClientSession] = {}
+        self._post: Post | None = None
         self._memos: _Shelf[bytes] = _Shelf()
         self._etags: _Shelf[_Kept] = _Shelf()
         self._asking: dict[tuple[str, str], asyncio.Future[bytes]] = {}
@@ -99,9 +91,8 @@ class Calls:
         self._etags.clear()
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        if self._post is not None:
+            await self._post.close()
 
     async def call(self, call: Call) -> Said:
         """Return what a webhook says; HookError if it does not say anything that counts."""
@@ -164,21 +155,11 @@ class Calls:
         kept = self._etags.get((call.url, call.purpose, call.about)) if call.etag else None
         if kept is not None:
             headers["If-None-Match"] = kept.etag
-        timeout = aiohttp.ClientTimeout(total=call.seconds)
-        try:
-            async with self._session(call.credentials).post(
-                call.url, data=call.body, headers=headers, timeout=timeout
-            ) as answer:
-                return answer.status, answer.headers, await answer.read(), kept
-        except TimeoutError:
-            raise HookError(
-                f"http error: {call.purpose} hook {call.url}: no answer within {call.seconds:g}s",
-                reached=False,
-            ) from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise HookError(
-                f"http error: {call.purpose} hook {call.url}: {_words(error)}", reached=False
-            ) from error
+        if self._post is None:
+            from lamina.runtime.posting import Post
+
+            self._post = Post()
+        return *await self._post.send(call, headers), kept
 
     def _judge(
         self, call: Call, code: int, headers: Mapping[str, str], body: bytes, sent: _Kept | None
@@ -201,38 +182,6 @@ class Calls:
             reached=False,
         )
 
-    def _session(self, credentials: Credentials) -> aiohttp.ClientSession:
-        trust = Credentials(
-            authority=credentials.authority, certificate=credentials.certificate, key=credentials.key
-        )
-        session = self._sessions.get(trust)
-        if session is None:
-            # One connection, to one address at a time: a second one, in case it is quicker, would be in the way.
-            connector = aiohttp.TCPConnector(
-                limit=0, force_close=True, ssl=_context(trust), happy_eyeballs_delay=None
-            )
-            jar = aiohttp.DummyCookieJar()
-            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
-        return session
-
-
-def _context(trust: Credentials) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cadata=trust.authority or None)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        if trust.certificate:
-            # The library reads a key from a file only.
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "pair.pem"
-                path.touch(mode=0o600)
-                path.write_text(f"{trust.certificate}\n{trust.key}\n")
-                context.load_cert_chain(path)
-    except (ssl.SSLError, ValueError) as error:
-        raise HookError(
-            f"http error: the certificates for this webhook cannot be used: {error}", reached=False
-        ) from error
-    return context
-
 
 def _seconds(retry_after: str | None) -> float:
     """Return how long a busy webhook asks us to wait, within reason; 0 where it does not say."""
@@ -247,7 +196,3 @@ def _seconds(retry_after: str | None) -> float:
             return 0.0
         wait = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return min(max(wait, _SHORTEST), _LONGEST)
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

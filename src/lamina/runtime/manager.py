@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 
 from lamina.client.client import Client
@@ -23,7 +24,7 @@ from lamina.core.world import Change, everything
 from lamina.logs import Logger
 from lamina.logs import log as default_log
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import GroupKind
+from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.asker import Asker, Caller
 from lamina.runtime.catalogue import Catalogue
 from lamina.runtime.executor import Executor
@@ -91,6 +92,11 @@ class Manager:
     def names(self) -> tuple[str, ...]:
         """Return which controllers run."""
         return tuple(self._posts)
+
+    def due(self, ref: Ref) -> datetime | None:
+        """Return when some controller looks at an object next, if nothing is heard before."""
+        moments = [post.worker.queue.due(ref) for post in self._posts.values()]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def look_at_everything(self) -> None:
         """Have every controller look at all there is, as if it had just come: it may be ours now."""

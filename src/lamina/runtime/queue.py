@@ -53,6 +53,10 @@ class Queue(Generic[Key]):
         """Say whether nothing is being worked on and nothing is waiting for somebody; later does not count."""
         return not self._wanted and not self._busy
 
+    def due(self, key: Key) -> datetime | None:
+        """Return when a key is to be worked on if nobody adds it before, as far as is known."""
+        return self._due.get(key)
+
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as it is its turn."""
         if key in self._wanted:

@@ -59,7 +59,7 @@ class Step:
         if not embedded:
             return given == self.answer
         if not self.because:
-            return given == blaming_the_sender(self.answer)
+            return given in (self.answer, blaming_the_sender(self.answer))
         return given == self.own_answer or (self.is_open and given == self.answer)
 
 

@@ -36,9 +36,7 @@ def desired(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Mad
 
 def config_maps(method: str = "InPlace", **strategy: Any) -> list[Made]:
     """A rule for ConfigMaps as children."""
-    return [
-        {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": method, **strategy}}
-    ]
+    return [{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": method, **strategy}}]
 
 
 def child_of(obj: Obj, name: str) -> Obj | None:
@@ -56,6 +54,8 @@ class Stage:
     options: Options = field(default_factory=Options)
     clock: WoundClock = field(default_factory=WoundClock)
     made: list[Ref] = field(default_factory=list)
+    own: Client | None = None
+    """The client that Metacontroller itself uses, where it is to be another than the story's."""
     _manager: Manager | None = None
     _task: asyncio.Task[None] | None = None
 
@@ -139,7 +139,7 @@ class Stage:
     async def start(self) -> None:
         calls = Calls()
         manager = Manager(
-            self.client, [keeper(self.options)], self.clock, None, [source(self.options)], calls
+            self.own or self.client, [keeper(self.options)], self.clock, None, [source(self.options)], calls
         )
 
         async def run() -> None:
@@ -161,6 +161,13 @@ class Stage:
 
     def pass_time(self, **by: float) -> None:
         self.clock.wind(timedelta(**by))
+
+    def pause_of(self, ref: Ref) -> timedelta:
+        """Return how long an object is left alone now, if nothing happens."""
+        assert self._manager is not None, "it is not running"
+        due = self._manager.due(ref)
+        assert due is not None, f"nobody means to look at {ref}"
+        return due - self.clock.now()
 
     # ── what is seen ──
 

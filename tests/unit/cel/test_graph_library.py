@@ -59,3 +59,9 @@ def test_a_function_says_what_it_cannot_do(text: str, said: str) -> None:
 
 def test_maths_and_sets_are_not_among_them() -> None:
     assert not {"math.abs", "sets.contains"} & set(GRAPH.functions)
+
+
+def test_what_can_have_no_fields_has_none_of_them() -> None:
+    assert value("has(x.a.b)", x={"a": "text"}) is False
+    assert value("x.a.?b.orValue(1)", x={"a": None}) == 1
+    assert value("{'a': 1, 'a': 2}.a") == 2

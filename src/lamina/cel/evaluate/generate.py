@@ -69,7 +69,7 @@ class Generator:
     def __init__(self, checked: Checked, environment: Environment) -> None:
         self.checked = checked
         self.environment = environment
-        self.strict = not environment.flags.homogeneous_literals
+        self.strict = environment.flags.strict_values
         self.write = Writer()
         self.locals: dict[str, Piece] = {}
         self._variables: dict[str, Piece] = {}

@@ -39,7 +39,7 @@ class Planner:
         self._checked = checked
         self._environment = environment
         # Kubernetes is more forgiving than the specification: about keys, and about asking for fields.
-        self._strict = not environment.flags.homogeneous_literals
+        self._strict = environment.flags.strict_values
         self._locals: list[set[str]] = []
         self._gathering: list[bool] = []
 

@@ -22,6 +22,7 @@ from lamina.core.plan import (
     Patch,
     Plan,
     Stage,
+    change,
     change_metadata,
     delete,
     one_stage,
@@ -41,7 +42,9 @@ from lamina.families.metacontroller.rolling import Rolled, roll, with_condition
 from lamina.families.metacontroller.setup import Setup
 from lamina.families.metacontroller.standing import answered, failed
 from lamina.families.metacontroller.view import View
+from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
+from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj, Ref
 
 _COLLECTED = frozenset(("orphan", "foregroundDeletion"))
@@ -129,16 +132,19 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
     there = observed(view)
     wanted = _combined(view, means, said, there, now)
     stages: list[Stage] = []
-    if wanted.finalized and view.is_finalizing and view.has_finalizer:
-        return _let_go(view, wanted)
+    ends = wanted.finalized and view.is_finalizing and view.has_finalizer
     because = "its children are as its hook wants them"
     wake: timedelta | None = None
-    if _manages(view):
+    if _manages(view) and not (ends and view.is_deleting and view.setup.kind == COMPOSITE):
         if wanted.rolled is not None:
             stages += wanted.rolled.stages
             because = wanted.rolled.step.because
         made, wake = _children(view, means, wanted, there, now)
         stages += made
+    if ends:
+        # Last of all: whoever is let go is not looked at again.
+        because = "its finalize hook says that it is finalized"
+        return Plan(stages=(*stages, Stage("let go", (_let_go(view, wanted),))), because=because)
     stages += _report(view, wanted)
     stages += _stage("say who answers", answered(view.world, view.setup, now))
     return Plan(
@@ -268,10 +274,9 @@ def _report(view: View, wanted: _Wanted) -> list[Stage]:
         patch = set_status(view.parent, stated(status))
         actions += [patch] if patch is not None else []
     marks = _marks(view, wanted.response, status)
-    return [
-        *_stage("say so", actions),
-        *_stage("decorate", [_unversioned(view.parent, marks)] if marks else []),
-    ]
+    # A status written just before it must not refuse it.
+    decorated = change(view.parent, marks) if not actions else _unversioned(view.parent, marks)
+    return [*_stage("say so", actions), *_stage("decorate", [decorated] if marks else [])]
 
 
 def _stage(name: str, actions: Sequence[Action]) -> list[Stage]:
@@ -301,22 +306,22 @@ def _marks(view: View, response: Response, status: Obj | None) -> Made:
         if changed:
             metadata[field] = changed
     patch: Made = {"metadata": metadata} if metadata else {}
-    if status is not None and "status" not in view.rule.kind.subresources and parent.get("status") != status:
-        patch["status"] = stated(status)
+    if status is not None and "status" not in view.rule.kind.subresources:
+        old, new = parent.get("status") or {}, stated(status)
+        if not is_same(old, new):
+            patch["status"] = create_merge_patch(old, new)
     return patch
 
 
 def _unversioned(parent: Obj, patch: Obj) -> Patch:
-    """Return a change that a status written just before it does not refuse."""
     return Patch(ref=meta.ref(parent), uid=meta.uid(parent), version="", patch=patch)
 
 
-def _let_go(view: View, wanted: _Wanted) -> Plan:
+def _let_go(view: View, wanted: _Wanted) -> Patch:
     released = remove_finalizer(view.parent, view.setup.finalizer)
     marks = _marks(view, wanted.response, None) if view.setup.kind != COMPOSITE else {}
     metadata = {**(marks.get("metadata") or {}), **released.patch["metadata"]}
-    both = replace(released, patch={"metadata": metadata})
-    return one_stage("let go", [both], because="its finalize hook says that it is finalized")
+    return replace(released, patch={"metadata": metadata})
 
 
 def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:

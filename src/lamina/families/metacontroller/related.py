@@ -15,7 +15,7 @@ from lamina.families.metacontroller.webhooks import Endpoint, Secret
 from lamina.objects import meta
 from lamina.objects.digest import digest
 from lamina.objects.kinds import Kind
-from lamina.objects.selectors import EVERYTHING, LabelSelector, from_object
+from lamina.objects.selectors import EVERYTHING, from_object
 from lamina.objects.types import Obj
 
 _KEPT = 1200.0
@@ -47,7 +47,9 @@ def _rule(view: View, endpoint: Endpoint, written: Any, where: str) -> tuple[api
     except SpecError as wrong:
         raise HookError(str(wrong).replace("relatedResources[]", where)) from None
     home = meta.namespace(view.parent)
-    if rule.names and (rule.label_selector or rule.namespace_selector):
+    for selector in (rule.label_selector, rule.namespace_selector):
+        _check_selector(selector, where)
+    if rule.names and (rule.label_selector is not None or rule.namespace_selector is not None):
         raise HookError(f"{where}: names cannot be combined with a selector")
     if rule.namespace and rule.namespace_selector is not None:
         raise HookError(f"{where}: namespace cannot be combined with namespaceSelector")
@@ -81,7 +83,7 @@ def follows(
         places: tuple[str, ...] | None = None
         if rule.namespace_selector is not None:
             assert namespaces is not None, "every cluster has namespaces"
-            first = Follow(kind=namespaces, labels=_selector(rule.namespace_selector, rule))
+            first = Follow(kind=namespaces, labels=from_object(rule.namespace_selector))
             found = answers.get(first)
             if not isinstance(found, Listed):
                 yield kind, first
@@ -99,18 +101,16 @@ def follows(
                 kind=kind,
                 namespaces=places,
                 names=rule.names or None,
-                labels=_selector(rule.label_selector, rule) if rule.label_selector else EVERYTHING,
+                labels=from_object(rule.label_selector) if rule.label_selector else EVERYTHING,
             ),
         )
 
 
-def _selector(selector: Obj, rule: api.RelatedResourceRule) -> LabelSelector:
+def _check_selector(selector: Obj | None, where: str) -> None:
     try:
-        return from_object(selector)
-    except BadRequest as wrong:
-        raise HookError(
-            f"relatedResources: the selector of {rule.resource} makes no sense: {wrong}"
-        ) from None
+        from_object(selector or {})
+    except (BadRequest, AttributeError, TypeError) as wrong:
+        raise HookError(f"{where}: the selector makes no sense: {wrong}") from None
 
 
 def shown(

@@ -71,7 +71,7 @@ def revision_name(view: View, patch: Obj) -> str:
     """Return a name that is the same whenever the same snapshot of the same parent is taken."""
     kind = view.rule.kind
     text = meta.uid(view.parent) + as_go_writes(patch)
-    prefix = f"{kind.plural}.{kind.group or 'core'}"[:_LONGEST_PREFIX]
+    prefix = f"{kind.plural}.{kind.group or 'core'}"[:_LONGEST_PREFIX].rstrip("-.")
     return f"{prefix}-{hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()}"
 
 

@@ -79,6 +79,8 @@ def _hooks(
         if found is None:
             continue
         if purpose == "customize":
+            # One may select namespaces by their labels.
+            needed.add("", ("namespaces",), _SEE)
             needed.note(f"what customize hook {found.url} asks to see")
         for ref in found.needs:
             needed.add("", (f"{ref.kind.lower()}s",), _SEE, names=(ref.name,))

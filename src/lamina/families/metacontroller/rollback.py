@@ -34,15 +34,19 @@ def account(view: View) -> Account:
     for kept in (revisions.latest, *revisions.others):
         for kind, name in kept.claimed:
             targets.setdefault(f"{kind.kind} {name}", numbers[kept.name])
-    said = conditions.find((view.parent.get("status") or {}).get("conditions") or (), "Updated")
-    return Account(
-        owner=view.parent,
-        history=told,
-        goal=goal,
-        targets=targets,
-        state=_STATES.get(said.get("reason", ""), "unknown") if said is not None else "unknown",
-        because=said.get("message", "") if said is not None else "its controller has not said anything yet",
-    )
+    state, because = _said(view)
+    return Account(owner=view.parent, history=told, goal=goal, targets=targets, state=state, because=because)
+
+
+def _said(view: View) -> tuple[str, str]:
+    """Return a word and a sentence: what the parent's status says of its rollout, if it is about this spec."""
+    status = view.parent.get("status") or {}
+    said = conditions.find(status.get("conditions") or (), "Updated")
+    if said is None:
+        return "unknown", "its controller has not said anything yet"
+    if status.get("observedGeneration", meta.generation(view.parent)) < meta.generation(view.parent):
+        return "waiting", "its controller has not looked at the latest change yet"
+    return _STATES.get(said.get("reason", ""), "unknown"), said.get("message", "")
 
 
 def _told(revisions: Album) -> tuple[History, int]:

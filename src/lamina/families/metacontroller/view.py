@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ from lamina.objects.diff import is_same
 from lamina.objects.kinds import Kind
 from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement, from_object
 from lamina.objects.types import GroupKind, Made, Obj, Ref
+
+_LONGEST_LABEL = 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,16 @@ class View:
     def revision_labels(self) -> Made:
         """Return what tells the revisions of this kind of parent from any other."""
         kind = self.rule.kind
-        return {API_GROUP: kind.group, RESOURCE: kind.plural}
+        return {API_GROUP: as_label(kind.group), RESOURCE: as_label(kind.plural)}
+
+
+def as_label(name: str) -> str:
+    """Return a name as a label may hold it: one that is too long is cut, and told apart by its hash."""
+    if len(name) <= _LONGEST_LABEL:
+        return name
+    return (
+        f"{name[: _LONGEST_LABEL - 11]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:10]}"
+    )
 
 
 def gather(setup: Setup, world: World, ref: Ref) -> View | None:

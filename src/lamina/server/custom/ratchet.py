@@ -46,10 +46,10 @@ class Link:
         if self._by_keys is None:
             self._by_keys = {}
             for candidate in self.old:
-                if (key := _key(candidate, keys)) is not None:
+                if (key := key_of(candidate, keys)) is not None:
                     # Of several with the same keys, the first is the one to be found.
                     self._by_keys.setdefault(key, candidate)
-        key = _key(self.new[index], keys)
+        key = key_of(self.new[index], keys)
         old = None if key is None else self._by_keys.get(key)
         return None if old is None else Link(schema, self.new[index], old)
 
@@ -78,7 +78,7 @@ class Link:
         return same(new, old)
 
 
-def _key(element: Any, keys: Sequence[str]) -> tuple[Any, ...] | None:
+def key_of(element: Any, keys: Sequence[str]) -> tuple[Any, ...] | None:
     """Return what an element is found by; None where a key is missing or is no scalar."""
     if not isinstance(element, dict) or not keys:
         return None

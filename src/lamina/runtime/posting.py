@@ -1,0 +1,88 @@
+"""
+Posting to webhooks over HTTP.
+
+Many of them are a screenful of code on a server that serves one connection at a
+time. A connection that waits in case it is needed again would keep everybody
+else out, so each call has one of its own, and says how long its body is.
+
+Loaded when the first webhook is called: most control planes never call one,
+and the library takes longer to load than everything else here.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+
+from lamina.core.questions import Call, Credentials
+from lamina.errors import HookError
+
+
+class Post:
+    """Posts to webhooks, with a session for each way of trusting them."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[Credentials, aiohttp.ClientSession] = {}
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    async def send(self, call: Call, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+        """Return the code, headers and body that a webhook answers with; HookError if it does not."""
+        timeout = aiohttp.ClientTimeout(total=call.seconds)
+        try:
+            async with self._session(call.credentials).post(
+                call.url, data=call.body, headers=headers, timeout=timeout
+            ) as answer:
+                return answer.status, answer.headers, await answer.read()
+        except TimeoutError:
+            raise HookError(
+                f"http error: {call.purpose} hook {call.url}: no answer within {call.seconds:g}s",
+                reached=False,
+            ) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise HookError(
+                f"http error: {call.purpose} hook {call.url}: {_words(error)}", reached=False
+            ) from error
+
+    def _session(self, credentials: Credentials) -> aiohttp.ClientSession:
+        trust = Credentials(
+            authority=credentials.authority, certificate=credentials.certificate, key=credentials.key
+        )
+        session = self._sessions.get(trust)
+        if session is None:
+            # One connection, to one address at a time: a second one, in case it is quicker, would be in the way.
+            connector = aiohttp.TCPConnector(
+                limit=0, force_close=True, ssl=_context(trust), happy_eyeballs_delay=None
+            )
+            jar = aiohttp.DummyCookieJar()
+            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
+        return session
+
+
+def _context(trust: Credentials) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=trust.authority or None)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if trust.certificate:
+            # The library reads a key from a file only.
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "pair.pem"
+                path.touch(mode=0o600)
+                path.write_text(f"{trust.certificate}\n{trust.key}\n")
+                context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError) as error:
+        raise HookError(
+            f"http error: the certificates for this webhook cannot be used: {error}", reached=False
+        ) from error
+    return context
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

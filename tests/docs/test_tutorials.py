@@ -1,0 +1,37 @@
+"""Every command of a tutorial works, and prints what the page says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, matches, reading
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_can_be_done_in_order(page: Path, tmp_path: Path) -> None:
+    with reading(tmp_path) as reader:
+        reader.follow(page.read_text())
+
+
+def test_the_story_the_readme_opens_with_can_be_pasted(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text()
+    commands, printed = re.findall(r"^```(?:sh)?\n(.*?)^```$", page, re.M | re.S)[:2]
+    pasted = "\n".join(line for line in commands.splitlines() if not line.startswith("make"))
+    said = [line for line in printed.splitlines() if line]
+
+    with reading(tmp_path) as reader:
+        seen = reader.type(pasted).stdout
+
+    for line in said:
+        assert any(matches(one, line) for one in seen.splitlines()), f"{line}\nnot in\n{seen}"
+
+
+def test_the_examples_of_a_composite_and_of_a_decorator_are_ten_lines_each() -> None:
+    page = TUTORIALS[0].read_text()
+    composite, _, decorator = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+
+    for example in (composite, decorator):
+        assert len([line for line in example.splitlines() if line.strip()]) <= 10

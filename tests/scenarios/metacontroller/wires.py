@@ -1,0 +1,122 @@
+"""A wire between Metacontroller and its server: it counts what passes, it can be cut, and it can be the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
+
+from lamina.client.client import Client
+from lamina.client.transport import Query, Response, Transport
+from lamina.errors import Unreachable
+
+
+class Sent(NamedTuple):
+    """One request that passed."""
+
+    method: str
+    path: str
+    streams: bool
+
+    @property
+    def is_write(self) -> bool:
+        return self.method != "GET"
+
+
+class Wire:
+    """
+    Carries requests, and remembers them.
+
+    After `last` writes, if that is set, no answer comes back any more: whoever
+    sent them might as well have died, and `dead` says so.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._cut = asyncio.Event()
+        self.sent: list[Sent] = []
+        self.last: int | None = None
+        self.dead = asyncio.Event()
+
+    @property
+    def writes(self) -> list[Sent]:
+        return [one for one in self.sent if one.is_write]
+
+    @property
+    def looks(self) -> list[Sent]:
+        """Return the requests that ask for something once: no writes and no watches."""
+        return [one for one in self.sent if not one.is_write and not one.streams]
+
+    def cut(self) -> None:
+        """Break off everything that is under way; nothing passes until it is mended."""
+        self._cut.set()
+
+    def mend(self) -> None:
+        self._cut = asyncio.Event()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        streams: bool = False,
+    ) -> Response:
+        if self.dead.is_set():
+            await asyncio.get_running_loop().create_future()
+        if self._cut.is_set():
+            raise Unreachable(f"{method} {path}: the wire is cut")
+        self.sent.append(Sent(method, path, streams))
+        if self.last is not None and len(self.writes) >= self.last:
+            self.dead.set()
+        last_words = self.dead.is_set()
+        answer = await self._transport.request(
+            method, path, query=query, headers=headers, body=body, streams=streams
+        )
+        if last_words:
+            await asyncio.get_running_loop().create_future()
+        return _Cuttable(answer, self._cut) if streams else answer
+
+    async def close(self) -> None:
+        """The transport is somebody else's."""
+
+
+class _Cuttable:
+    """A stream that ends in the middle when the wire is cut."""
+
+    def __init__(self, answer: Response, cut: asyncio.Event) -> None:
+        self._answer, self._cut = answer, cut
+        self.status, self.headers = answer.status, answer.headers
+
+    async def read(self) -> bytes:
+        return await self._answer.read()
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        pieces = aiter(self._answer.stream())
+        broken = asyncio.create_task(self._cut.wait())
+        try:
+            while True:
+                piece = asyncio.ensure_future(anext(pieces, None))
+                try:
+                    await asyncio.wait((piece, broken), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    if not piece.done():
+                        piece.cancel()
+                        await asyncio.wait((piece,))
+                if broken.done():
+                    raise Unreachable("the wire is cut")
+                arrived = piece.result()
+                if arrived is None:
+                    return
+                yield arrived
+        finally:
+            broken.cancel()
+
+    async def close(self) -> None:
+        await self._answer.close()
+
+
+def wired(client: Client) -> tuple[Client, Wire]:
+    """Return a client of the same server, and the wire it speaks through."""
+    wire = Wire(client._transport)
+    return Client(wire), wire
