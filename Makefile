@@ -7,7 +7,7 @@ READY := .venv/.ready
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down check test conformance e2e scenarios bench torture tables lock format clean
+.PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages lock format clean
 
 help:
 	@echo "make up           run Lamina on its embedded server, in the background; make down stops it"
@@ -51,7 +51,7 @@ TWICE = $(BIN)/pytest $(1) || $(BIN)/pytest --last-failed --last-failed-no-failu
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
-	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call TWICE,tests/conformance tests/client)
+	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call TWICE,tests/conformance tests/client tests/scenarios --ignore=tests/conformance/cel)
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34; $(call TWICE,tests/conformance/checks)
 	$(BIN)/pytest tests/conformance/kubectl
 
