@@ -70,14 +70,20 @@ class Story:
             " ".join(f"{verb}:{count}" for verb, count in sorted(verbs.items())),
         ]
 
-    def settled(self, count: int, value: str) -> None:
-        """Wait until there are so many children, all with that value, and every parent says so."""
+    def settled(self, count: int, value: str, verb: str, before: Counter[str]) -> None:
+        """
+        Wait until there are so many children, all with that value.
+
+        Writes are counted first: a list of everything, again and again, would be most of the work.
+        """
         started = time.monotonic()
         while time.monotonic() - started < PATIENCE:
-            listed = self.api.get("/api/v1/namespaces/default/configmaps?labelSelector=of").json["items"]
-            if len(listed) == count and all(one["data"]["value"] == value for one in listed):
-                return
-            time.sleep(0.5)
+            written = self.requests() - before
+            if written[f"{verb} configmaps"] >= count:
+                listed = self.api.get("/api/v1/namespaces/default/configmaps?labelSelector=of").json["items"]
+                if len(listed) == count and all(one["data"]["value"] == value for one in listed):
+                    return
+            time.sleep(0.25)
         raise BedError(f"{count} children were not {value} within {PATIENCE:.0f} s")
 
 
@@ -86,14 +92,14 @@ def grow(story: Story, parents: int, children: int) -> Iterator[list[str]]:
     spec = {"children": children, "value": "one"}
     begun = time.monotonic(), story.requests(), processor_seconds([story.pid])
     _each(parents, lambda number: story.api.post(PARENTS, _parent(number, spec)))
-    story.settled(parents * children, "one")
+    story.settled(parents * children, "one", "POST", begun[1])
     own = Counter({"POST sets": parents})
     yield story.measured(
         f"{parents} x {children}, from nothing", parents * (children + 1), own, begun[0], begun[1], begun[2]
     )
     begun = time.monotonic(), story.requests(), processor_seconds([story.pid])
     _each(parents, lambda number: story.api.patch(f"{PARENTS}/p{number}", {"spec": {"value": "two"}}))
-    story.settled(parents * children, "two")
+    story.settled(parents * children, "two", "PATCH", begun[1])
     own = Counter({"PATCH sets": parents})
     yield story.measured(
         f"an edit of all {parents}", parents * (children + 1), own, begun[0], begun[1], begun[2]

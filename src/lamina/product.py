@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from lamina.client.client import Client
@@ -18,6 +18,7 @@ from lamina.objects.types import Obj, Ref
 from lamina.runtime.asker import Caller
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
+from lamina.runtime.meter import Meter
 from lamina.runtime.worker import Lead
 
 MANAGER = "lamina"
@@ -25,12 +26,17 @@ _TRIES = 200
 
 
 def product(
-    client: Client, families: Sequence[Family], clock: Clock, caller: Caller, lead: Lead | None = None
+    client: Client,
+    families: Sequence[Family],
+    clock: Clock,
+    caller: Caller,
+    lead: Lead | None = None,
+    meters: Callable[[str], Meter] = lambda name: Meter(),
 ) -> Manager:
     """Return what runs these families, ready to be run."""
     controllers = [controller for family in families for controller in family.controllers]
     sources = [source for family in families for source in family.sources]
-    return Manager(client, controllers, clock, log, sources, caller, lead)
+    return Manager(client, controllers, clock, log, sources, caller, lead, meters)
 
 
 async def install(client: Client, families: Sequence[Family]) -> None:

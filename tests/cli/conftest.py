@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,13 @@ class Lamina:
     """Runs `lamina` in a home folder that nobody else uses."""
 
     home: Path
+    said: dict[str, str] = field(default_factory=dict)
+    """What its environment says besides."""
 
     @property
     def environ(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))}
-        return {**kept, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data")}
+        return {**kept, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"), **self.said}
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(

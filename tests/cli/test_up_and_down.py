@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import signal
 import ssl
 import stat
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamina.client.kubeconfig import read_kubeconfig
+from tests.bed.kubectl import kubectl_command
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
 
@@ -40,11 +41,41 @@ def test_a_server_in_the_background_is_found_used_and_stopped(lamina: Lamina) ->
     assert "no server is running" in lamina("status").stderr
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on the PATH")
+@pytest.fixture
+def kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """kubectl on the PATH, wherever it comes from."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "kubectl").symlink_to(kubectl_command())
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.mark.usefixtures("kubectl")
 def test_kubectl_is_pointed_at_the_server(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0")
 
     assert lamina("kubectl", "get", "namespaces", "default", "-o", "name").stdout == "namespace/default\n"
+
+
+@pytest.mark.usefixtures("kubectl")
+def test_of_two_servers_the_one_meant_is_used_and_stopped(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--port", "0")
+    said = lamina("up", "--detach", "--ephemeral", "--port", "0").stderr
+    kept, ephemeral = json.loads(lamina("status", "-o", "json").stdout)
+    port = ephemeral["url"].rpartition(":")[2]
+
+    unclear = lamina("down", code=1).stderr
+    lost = lamina("kubectl", "get", "namespaces", code=1).stderr
+    assert kept["url"] in unclear and ephemeral["url"] in unclear and "--port" in unclear
+    assert "LAMINA_PORT" in lost
+    assert f"LAMINA_PORT={port}" in said and f"down --port {port}" in said
+
+    lamina.said["LAMINA_PORT"] = port
+    assert ephemeral["url"] in lamina("kubectl", "cluster-info").stdout
+    lamina.said.clear()
+    lamina("down", "--port", port)
+    assert [one["url"] for one in json.loads(lamina("status", "-o", "json").stdout)] == [kept["url"]]
+    assert f"no server listens on port {port}" in lamina("down", "--port", port, code=1).stderr
 
 
 def test_state_is_found_again(lamina: Lamina, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lamina.errors import (
     UnknownKind,
 )
 from lamina.objects import meta
-from lamina.objects.types import Made, Ref
+from lamina.objects.types import Made, Ref, WatchEvent
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -142,6 +142,40 @@ async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, name
 
     async with asyncio.timeout(10):
         assert await waiting == "late"
+
+
+async def test_what_is_heard_at_once_and_what_is_read_is_everything_in_order(
+    client: Client, namespace: str
+) -> None:
+    version = (await client.list(CONFIG_MAP, namespace)).version
+    names = [f"n{number}" for number in range(12)]
+    told: list[str] = []
+
+    def hear(event: WatchEvent) -> bool:
+        # Every third is refused, and has to be read.
+        name = meta.name(event["object"])
+        if event["type"] != "ADDED" or int(name[1:]) % 3 == 0:
+            return False
+        told.append(name)
+        return True
+
+    async def read() -> None:
+        watch = client.watch(CONFIG_MAP, namespace, version=version, labels="mine", hear=hear)
+        async with aclosing(watch) as events:
+            async for event in events:
+                if event["type"] == "ADDED":
+                    told.append(meta.name(event["object"]))
+                if names[-1] in told:
+                    return
+
+    reading = asyncio.ensure_future(read())
+    for name in names:
+        await client.create(config_map(namespace, name, labels={"mine": "yes"}))
+    await client.create(config_map(namespace, "n12", labels={"mine": "yes"}))
+
+    async with asyncio.timeout(10):
+        await reading
+    assert [name for name in dict.fromkeys(told) if name != "n12"] == names
 
 
 async def test_a_line_longer_than_any_buffer_arrives_whole(client: Client, namespace: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from lamina.core.questions import Call, Said
 from lamina.errors import HookError
 from lamina.runtime.calls import Calls
+from lamina.runtime.meter import CallMeter
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -173,7 +174,12 @@ async def test_a_hook_that_runs_here_has_the_same_patience() -> None:
 
 async def test_every_call_is_counted_with_what_came_of_it() -> None:
     seen: list[str] = []
-    calls = Calls(observe=lambda call, outcome, seconds: seen.append(outcome))
+
+    class Noted(CallMeter):
+        def ended(self, call: Call, outcome: str, seconds: float) -> None:
+            seen.append(outcome)
+
+    calls = Calls(meter=Noted())
     with saying(500) as hook, pytest.raises(HookError):
         await calls.call(hook.call())
     with pytest.raises(HookError):

@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from lamina.client.client import Client
-from lamina.core.definitions import names_only
+from lamina.core.definitions import kinds_of, names_only
 from lamina.core.world import Change
 from lamina.objects.kinds import Kind
 from lamina.runtime.catalogue import Catalogue
@@ -137,3 +137,11 @@ async def test_what_is_known_of_a_group_is_kept_while_nobody_answers_for_it(scri
 
     assert await catalogue.refresh()
     assert not await catalogue.refresh()
+
+
+def test_what_a_definition_adds_to_its_kind_is_news() -> None:
+    plain, with_status = definition(), definition()
+    with_status["spec"]["versions"][0]["subresources"] = {"status": {}}
+
+    assert [kind.subresources for kind in kinds_of(plain)] == [frozenset()]
+    assert [kind.subresources for kind in kinds_of(names_only(with_status))] == [frozenset({"status"})]

@@ -7,7 +7,7 @@ import pytest
 
 from lamina.client.client import What
 from lamina.core.plan import Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
-from lamina.errors import ApiError, Conflict, Forbidden, NotFound
+from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
@@ -45,6 +45,10 @@ class Notes:
             raise self._refusals[name]
         return self.answer or thing(name, "8")
 
+    async def get(self, ref: Ref, *, metadata_only: bool = False) -> Made:
+        self.asked.append(("get", ref.name))
+        return self.answer or thing(ref.name, "8")
+
     async def create(self, obj: Obj, *, manager: str | None = None) -> Made:
         return await self._note(meta.name(obj), "create", meta.name(obj), manager)
 
@@ -75,6 +79,20 @@ class Notes:
 
     async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made:
         return await self._note("all", "delete all", what, namespace)
+
+
+class Refusing(Notes):
+    """A writer that notes every request, and refuses one verb."""
+
+    def __init__(self, verb: str, error: ApiError) -> None:
+        super().__init__()
+        self._verb, self._error = verb, error
+
+    async def _note(self, name: str, *what: Any) -> Made:
+        made = await super()._note(name, *what)
+        if what[0] == self._verb:
+            raise self._error
+        return made
 
 
 def plan(*stages: Stage) -> Plan:
@@ -164,6 +182,38 @@ async def test_an_event_that_cannot_be_told_holds_nothing_up() -> None:
     assert [asked[1] for asked in notes.asked] == ["e", "a"]
 
 
+@pytest.mark.parametrize(
+    ("counts", "asked"),
+    [
+        (False, [("create", "e", "me")]),
+        (True, [("create", "e", "me"), ("get", "e"), ("patch", "e", {"count": 3, "lastTimestamp": "now"}, "", "me")]),
+    ],
+)  # fmt: skip
+async def test_an_event_that_is_there_already_is_counted_if_it_is_one_that_counts(
+    counts: bool, asked: list[tuple[Any, ...]]
+) -> None:
+    notes = Refusing("create", AlreadyExists("told before"))
+    notes.answer = thing("e", count=2)
+
+    outcome = await Executor(notes, manager="me").run(
+        plan(Stage("say so", (Emit(event=thing("e", lastTimestamp="now"), counts=counts),)))
+    )
+
+    assert (outcome.refused, notes.asked) == ((), asked)
+
+
+async def test_what_was_told_once_is_not_told_again() -> None:
+    notes = Notes()
+    executor = Executor(notes, manager="me")
+    once, counted = (Stage("say so", (Emit(event=thing("e"), counts=counts),)) for counts in (False, True))
+
+    await executor.run(plan(once))
+    await executor.run(plan(once))
+    await executor.run(plan(counted))
+
+    assert [asked[0] for asked in notes.asked] == ["create", "create"]
+
+
 async def test_only_so_many_writes_are_under_way_at_once() -> None:
     notes = Notes()
     stage = Stage("many", tuple(Create(obj=thing(f"m{number}")) for number in range(20)))
@@ -182,3 +232,37 @@ async def test_a_mistake_of_ours_is_no_result() -> None:
         await side_by_side([1, 2], fail, at_once=2)
     with pytest.raises(ZeroDivisionError):
         await side_by_side([1], fail, at_once=2)
+
+
+def patching(version: str = "7") -> Plan:
+    patch = Patch(ref=at("a"), uid="uid-a", version=version, patch={"data": {"k": None}})
+    return Plan(stages=(Stage("change", (patch,)),))
+
+
+async def test_a_patch_that_came_to_nothing_is_not_sent_again() -> None:
+    notes = Notes()
+    notes.answer = thing("a", "7")
+    executor = Executor(notes, manager="m")
+
+    await executor.run(patching())
+    await executor.run(patching())
+    assert len(notes.asked) == 1
+
+    # Once the object is another, it may come to something.
+    await executor.run(patching("9"))
+    assert len(notes.asked) == 2
+
+
+async def test_an_event_is_told_once_and_one_that_counts_is_counted() -> None:
+    told = {**thing("e"), "kind": "Event", "count": 1, "lastTimestamp": "now"}
+    notes = Notes()
+    executor = Executor(notes, manager="m")
+    once = Plan(stages=(Stage("tell", (Emit(event=told),)),))
+    await executor.run(once)
+    await executor.run(once)
+    assert notes.asked == [("create", "e", "m")]
+
+    notes = Notes(e=AlreadyExists("there"))
+    notes.answer = {**told, "count": 4}
+    await Executor(notes, manager="m").run(Plan(stages=(Stage("tell", (Emit(event=told, counts=True),)),)))
+    assert notes.asked[-1] == ("patch", "e", {"count": 5, "lastTimestamp": "now"}, "", "m")

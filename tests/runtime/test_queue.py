@@ -135,3 +135,41 @@ def test_no_wish_is_lost_and_none_is_granted_early(wishes: list[tuple[str, int]]
         assert granted == {key: min(s for k, s in wishes if k == key) for key, _ in wishes}
 
     asyncio.run(story())
+
+
+async def test_an_appointment_stands_although_the_key_is_worked_on_before(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.appoint("a", timedelta(seconds=100))
+    clock.wind(timedelta(seconds=50))
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+    queue.appoint("a", timedelta(seconds=1000))
+
+    clock.wind(timedelta(seconds=49))
+    assert await taken(queue) == []
+    clock.wind(timedelta(seconds=1))
+    assert await taken(queue) == ["a"]
+
+
+async def test_what_is_only_to_be_looked_at_later_lapses_when_it_is_looked_at(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add_later("a", timedelta(seconds=100))
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+    assert queue.due("a") is None
+
+    clock.wind(timedelta(seconds=200))
+    assert await taken(queue) == []
+
+
+async def test_a_retry_may_start_later_and_end_sooner_than_usual(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    pauses = [
+        queue.retry("a", soonest=timedelta(seconds=3), latest=timedelta(seconds=20)).total_seconds()
+        for _ in range(5)
+    ]
+
+    assert pauses == [3, 6, 12, 20, 20]

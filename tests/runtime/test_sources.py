@@ -1,14 +1,16 @@
 """Controllers that come and go as objects do, and what they ask to follow."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pytest
 
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.core.controller import AnyController, Controller, Source, Watch, itself, nobody, only
-from lamina.core.plan import NOTHING, Plan, change, one_stage
+from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
 from lamina.core.questions import Answers, Follow, Listed, Question
 from lamina.core.world import World, whole
 from lamina.objects import meta
@@ -194,3 +196,26 @@ async def test_who_asks_for_something_else_is_told_of_something_else(client: Cli
         await client.create(secret("three", tier="b"))
 
         await until_found(client, "l", "three,two")
+
+
+async def test_a_controller_that_goes_for_good_says_so_and_one_that_is_replaced_does_not(
+    client: Client,
+) -> None:
+    def leaving(world: World) -> tuple[AnyController, ...]:
+        return tuple(replace(one, farewell=partial(_note, one.edition)) for one in orders(world))
+
+    async with running(client, sources=[replace(PAINTERS, controllers=leaving)]):
+        await client.create(canvas("a"))
+        await client.create(order("red"))
+        await until_painted(client, "a", "red")
+        await client.patch(at("order"), {"data": {"colour": "blue"}})
+        await until_painted(client, "a", "blue")
+
+        await client.delete(at("order"))
+
+        await until(client, at("gone-blue"), lambda obj: obj is not None)
+        await until(client, at("gone-red"), lambda obj: obj is None)
+
+
+def _note(edition: str, now: datetime) -> Plan:
+    return one_stage("note", [Create(obj=config_map(f"gone-{edition}"))], because="it goes")

@@ -15,9 +15,10 @@ from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
 from lamina.core.questions import Absent, Answers, Found, Question, Read
 from lamina.core.world import Change, World, whole
-from lamina.errors import LaminaError
+from lamina.errors import HookError, LaminaError, SpecError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.manager import Manager
 from tests.runtime.cluster import (
     at,
     config_map,
@@ -51,6 +52,14 @@ class Toy:
     asks: Callable[[Obj], tuple[Question, ...]] = lambda obj: ()
     complaint: Callable[[Obj, LaminaError], Plan] = lambda obj, error: NOTHING
     passes: list[str] = field(default_factory=list)
+
+    async def passed(self, many: int) -> None:
+        """Wait until so many passes were made."""
+        async with asyncio.timeout(10):
+            while True:
+                if len(self.passes) >= many:
+                    return
+                await asyncio.sleep(0.005)
 
     def controller(self) -> Controller[Obj]:
         def gather(world: World, ref: Ref) -> Obj | None:
@@ -253,3 +262,49 @@ def _established(obj: Made | None) -> bool:
 
 def _named(ref: Ref) -> dict[str, str]:
     return {"name": ref.name, "namespace": ref.namespace}
+
+
+def nonsense(obj: Obj, answers: Answers, now: datetime) -> Plan:
+    raise SpecError("it makes no sense")
+
+
+def busy(obj: Obj, answers: Answers, now: datetime) -> Plan:
+    raise HookError("busy", after=0.0)
+
+
+@pytest.mark.parametrize("plan", [nonsense, lambda obj, answers, now: NOTHING], ids=["failed", "well"])
+async def test_every_key_is_looked_at_each_period_however_its_last_pass_ended(
+    client: Client, plan: Planner
+) -> None:
+    clock, made = ManualClock(), Toy(plan)
+    async with running(
+        client, [replace(made.controller(), period=timedelta(minutes=1))], clock=clock
+    ) as manager:
+        await client.create(toy("a"))
+        for passes in (1, 2, 3):
+            await made.passed(passes)
+            await until_due(manager)
+            clock.wind(timedelta(minutes=1))
+
+
+async def test_a_busy_hook_that_does_not_say_when_is_left_alone_longer_each_time(client: Client) -> None:
+    clock, made = ManualClock(), Toy(busy)
+    async with running(client, [made.controller()], clock=clock) as manager:
+        await client.create(toy("a"))
+        pauses = []
+        for passes in range(1, 5):
+            await made.passed(passes)
+            pauses.append(await until_due(manager) - clock.now())
+            clock.wind(pauses[-1])
+
+    assert [pause.total_seconds() for pause in pauses] == [1, 2, 4, 8]
+
+
+async def until_due(manager: Manager) -> datetime:
+    """Wait until it has been settled when the toy is looked at next, and return when."""
+    async with asyncio.timeout(10):
+        while True:
+            due = manager.due(at("a"))
+            if due is not None and manager.is_idle:
+                return due
+            await asyncio.sleep(0.005)

@@ -14,7 +14,7 @@ Said = dict[str, Any]
 Reply = Said | bytes | web.Response
 Answer = Callable[[Said], Reply | Awaitable[Reply]]
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Hook:

@@ -28,6 +28,7 @@ class Story:
 
     folder: Path
     client: Client
+    kubeconfig: Path | None = None
 
     async def apply(self, *files: str, instead: tuple[str, str] = ("", "")) -> None:
         """Apply what is in these files, with one text in place of another, and wait for kinds to be served."""
@@ -119,19 +120,26 @@ class Story:
 
 
 @asynccontextmanager
-async def telling(folder: str, *, hooks: bool = True, nodes: int = 1) -> AsyncIterator[Story]:
+async def telling(
+    folder: str, *, hooks: bool = True, nodes: int = 1, families: str = "all"
+) -> AsyncIterator[Story]:
     """Run a server with the hooks of an example until the end of the block."""
     files = (EXAMPLES / folder / "hooks.py",) if hooks else ()
-    async with App(Settings(ephemeral=True, port=0, hooks=files, nodes=nodes)) as app:
-        yield Story(EXAMPLES / folder, app.client())
+    async with App(Settings(ephemeral=True, port=0, hooks=files, nodes=nodes, families=families)) as app:
+        yield Story(EXAMPLES / folder, app.client(), app.kubeconfig)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @asynccontextmanager
 async def serving(*command: str) -> AsyncIterator[int]:
     """Run a hook of an example in a process of its own; the port it is given is where `PORT` is said."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     said = [str(port) if word == "PORT" else word for word in command]
     process = await asyncio.create_subprocess_exec(sys.executable, *said)
     try:

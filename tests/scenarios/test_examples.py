@@ -253,6 +253,26 @@ def says(obj: Obj | None) -> str:
     return meta.annotations(obj).get("text", "") if obj is not None else ""
 
 
+async def test_service_per_pod_v2_names_services_with_their_namespace() -> None:
+    async with telling("service-per-pod-v2") as story:
+        await story.apply("nginx.yaml")
+        nginx = story.at("StatefulSet", "nginx", api_version="apps/v1")
+        listed = "default/nginx-0,default/nginx-1"
+        await story.until(
+            nginx, lambda obj: obj is not None and meta.annotations(obj).get("services") == listed
+        )
+
+        await story.edit(nginx, {"metadata": {"annotations": {"service-per-pod-port": None}}})
+
+        await story.until_names("Service", [])
+        await story.until(
+            nginx,
+            lambda obj: (
+                obj is not None and "services" not in meta.annotations(obj) and not meta.finalizers(obj)
+            ),
+        )
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="the certificates are made with openssl")
 async def test_webhook_auth_lets_in_who_has_certificate_and_token(tmp_path: Path) -> None:
     script = EXAMPLES / "webhook-auth" / "certificates.sh"
@@ -295,8 +315,15 @@ def test_every_file_an_example_has_is_used_on_its_page_and_the_other_way_round(f
     assert "You should see" in page
 
 
+def test_the_page_of_examples_lists_them_all() -> None:
+    listed = re.findall(r"\]\(([\w-]+)\)", (EXAMPLES / "README.md").read_text())
+
+    assert sorted(listed) == FOLDERS
+
+
 def test_every_example_with_a_hook_is_told() -> None:
-    told = set(re.findall(r'telling\(\s*"([\w-]+)"', Path(__file__).read_text()))
+    stories = "".join(file.read_text() for file in Path(__file__).parent.glob("test_examples*.py"))
+    told = set(re.findall(r'telling\(\s*"([\w-]+)"', stories))
 
     # The one in JavaScript needs a program that not everybody has.
     assert told == {*FOLDERS} - {"nodejs"}

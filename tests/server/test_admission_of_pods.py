@@ -137,3 +137,28 @@ async def test_a_dry_run_of_an_eviction_takes_nothing(app: App) -> None:
     assert (await server.ask("GET", f"{PODS}/p"))[0] == 200
     _, budget = await server.ask("GET", f"{BUDGETS}/b")
     assert budget["status"]["disruptionsAllowed"] == 1
+
+
+async def test_an_eviction_that_loses_against_another_writer_pays_once(app: App) -> None:
+    alone = Alone(app)
+    await alone.furnish()
+    await alone.allow(1)
+    await alone.run_pod("p")
+
+    async def disturb() -> int:
+        # The kubelet, say, writes as soon as the pod says that it is to go.
+        while True:
+            pod = (await alone.ask("GET", f"{PODS}/p"))[1]
+            if any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"]):
+                break
+            await asyncio.sleep(0)
+        return (await alone.ask("PATCH", f"{PODS}/p/status", {"status": {"message": "bye"}}))[0]
+
+    evicted, disturbed = await asyncio.gather(
+        alone.ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}), disturb()
+    )
+
+    assert disturbed == 200
+    assert evicted[0] == 201
+    assert (await alone.ask("GET", f"{PODS}/p"))[0] == 404
+    assert (await alone.ask("GET", f"{BUDGETS}/b"))[1]["status"]["disruptionsAllowed"] == 0

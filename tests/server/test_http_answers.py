@@ -99,6 +99,31 @@ async def test_what_did_not_change_is_not_sent_again(app: App) -> None:
     assert (first.status, again.status, after.status) == (200, 304, 200)
 
 
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "content_type"),
+    [
+        ("*/*", 200, "application/json"),
+        ("application/json", 200, "application/json"),
+        (PROTOBUF, 200, PROTOBUF),
+        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200, PROTOBUF),
+        (f"{PROTOBUF};q=0.5, application/json", 200, "application/json"),
+        (f"text/plain, {PROTOBUF}", 200, PROTOBUF),
+        ("application/yaml", 406, None),
+    ],
+)
+async def test_the_old_description_comes_in_two_forms(
+    app: App, accept: str, status: int, content_type: str | None
+) -> None:
+    async with await reach(app) as wire:
+        answer = await wire.ask("GET", "/openapi/v2", f"Accept: {accept}")
+
+    assert answer.status == status
+    assert content_type in (None, answer.one("content-type"))
+
+
 @pytest.mark.parametrize(
     ("size", "accepted", "packed"),
     [

@@ -23,6 +23,14 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
     assert (settings.history, settings.port, settings.log) == (60.0, 2, "error")
 
 
+def test_hooks_files_may_be_several(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path)}
+    both = (tmp_path / "a.py", tmp_path / "b.py")
+
+    assert load({"hooks": [str(file) for file in both]}, home).hooks == both
+    assert load({}, {**home, "LAMINA_HOOKS": ",".join(map(str, both))}).hooks == both
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

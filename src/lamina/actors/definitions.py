@@ -33,10 +33,11 @@ from lamina.objects import meta
 from lamina.objects.conditions import find, with_condition
 from lamina.objects.kinds import Kind
 from lamina.objects.times import moment
-from lamina.objects.types import Obj, Ref
+from lamina.objects.types import GroupKind, Obj, Ref
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _TERMINATING = "Terminating"
+_EVENT = GroupKind("events.k8s.io", "Event")
 _PATIENCE = timedelta(minutes=1)
 _AGAIN = timedelta(seconds=5)
 
@@ -154,8 +155,9 @@ def concerns(world: World, change: Change) -> Iterable[Ref]:
 
 def _may_be_custom(kind: Kind) -> bool:
     # A group without a dot is built in. Of the others only their definitions know,
-    # and a watch that is shared anyway costs nothing.
-    return "." in kind.group and kind.group_kind != DEFINITION and kind.can("delete")
+    # and a watch that is shared anyway costs nothing. Events come in their thousands,
+    # and nobody else follows them under their second name.
+    return "." in kind.group and kind.group_kind not in (DEFINITION, _EVENT) and kind.can("delete")
 
 
 DEFINITIONS: Controller[View] = Controller(

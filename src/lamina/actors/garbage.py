@@ -299,13 +299,14 @@ def concerns(world: World, change: Change) -> Iterable[Ref]:
     """
     Whom a change sets thinking.
 
-    The object itself, once whose it is or whether it goes has changed; its
-    dependents, once it is gone or waits for them; the owners that wait, once
-    they have one dependent less.
+    The object itself, once whose it is or whether it goes has changed, unless
+    all its owners are seen to live; its dependents, once it is gone or waits
+    for them; the owners that wait, once they have one dependent less.
     """
     before, after = change.before, change.after
     if after is not None:
-        if _is_bound(after) and (before is None or _bearing(before) != _bearing(after)):
+        changed = _is_bound(after) and (before is None or _bearing(before) != _bearing(after))
+        if changed and not _is_kept(world, after):
             yield change.ref
         if _waits(after) and not (before is not None and _waits(before)):
             yield from map(meta.ref, world.owned_by(meta.uid(after)))
@@ -326,6 +327,13 @@ def _is_bound(obj: Obj) -> bool:
     if meta.owner_refs(obj):
         return True
     return meta.is_deleting(obj) and any(one in (ORPHAN, FOREGROUND) for one in meta.finalizers(obj))
+
+
+def _is_kept(world: World, obj: Obj) -> bool:
+    """Say whether there is nothing to decide: it stays, and so do its owners. When one goes, that is a change too."""
+    return not meta.is_deleting(obj) and all(
+        _owner(world, obj, reference).standing is Standing.LIVING for reference in meta.owner_refs(obj)
+    )
 
 
 def _waiting_owners(world: World, obj: Obj) -> Iterator[Ref]:

@@ -23,13 +23,14 @@ _CHUNK = 1 << 20
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="The server that keeps its state there."
 )
-def backup(file: Path, data: Path | None) -> None:
+@click.option("--port", type=int, default=0, metavar="N", help="The one that listens there.")
+def backup(file: Path, data: Path | None, port: int) -> None:
     """
     Save the running server's state to FILE, while it goes on.
 
     The copy is of one moment. Make a data folder of it with `lamina restore`.
     """
-    server = choose(data)
+    server = choose(data, port)
     access = read_kubeconfig(Path(server.kubeconfig))
     context = ssl.create_default_context(cadata=access.authority.decode())
     place = urlsplit(access.server)

@@ -19,13 +19,14 @@ _PATIENCE = 20.0
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="The one that keeps its state there."
 )
-def down(data: Path | None) -> None:
+@click.option("--port", type=int, default=0, metavar="N", help="The one that listens there.")
+def down(data: Path | None, port: int) -> None:
     """
     Stop a control plane that runs on this machine.
 
     Watches are ended, writes that were accepted are finished.
     """
-    server = choose(data)
+    server = choose(data, port)
     os.kill(server.pid, signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE
     while is_alive(server.pid):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import click
 
-from lamina.cli.running import choose
+from lamina.cli.running import choose_by_environment
 from lamina.errors import SettingsError
 
 
@@ -23,6 +22,5 @@ def kubectl(arguments: tuple[str, ...]) -> None:
         raise SettingsError(
             "there is no kubectl on the PATH", hint="install kubectl 1.32 or newer, then try again"
         )
-    chosen = os.environ.get("LAMINA_DATA")
-    server = choose(Path(chosen) if chosen else None)
+    server = choose_by_environment()
     os.execve(program, [program, *arguments], {**os.environ, "KUBECONFIG": server.kubeconfig})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from lamina.cli.running import choose, servers
+from lamina.cli.running import choose_by_environment, servers
 from lamina.client.client import Client
 from lamina.client.http import HttpTransport
 from lamina.client.kubeconfig import IN_CLUSTER, Access, in_cluster, read_kubeconfig
@@ -51,9 +51,8 @@ def reach(kubeconfig: Path | None, context: str) -> Access:
         return read_kubeconfig(kubeconfig, context)
     if files := os.environ.get("KUBECONFIG"):
         return read_kubeconfig([Path(file) for file in files.split(os.pathsep) if file], context)
-    chosen = os.environ.get("LAMINA_DATA")
     if servers():
-        return read_kubeconfig(Path(choose(Path(chosen) if chosen else None).kubeconfig), context)
+        return read_kubeconfig(Path(choose_by_environment().kubeconfig), context)
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if host and port and IN_CLUSTER.exists():
         return in_cluster(host, port)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
 
+from lamina.cli.counting import Counting, probe_options
 from lamina.cli.reaching import cluster_options, reach
 
 
@@ -78,6 +80,7 @@ def _seconds(context: click.Context, option: click.Parameter, text: str) -> floa
     default="",
     help="Which CompositeControllers and DecoratorControllers run here. Default: all.",
 )
+@probe_options
 @click.option("--log", metavar="LEVEL", default="info", show_default=True, help="Least level of log lines.")
 @click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
 @cluster_options
@@ -92,6 +95,8 @@ def run(
     renew_deadline: float,
     retry_period: float,
     target_label_selector: str,
+    metrics_address: str,
+    health_probe_bind_address: str,
     log: str,
     log_format: str,
     kubeconfig: Path | None,
@@ -128,8 +133,11 @@ def run(
         files = Hooks(hooks, lines)
         await files.start()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, files.reload)
-        client, calls = Client(HttpTransport(access)), Calls(local=files.find)
+        counting = Counting(metrics_address, health_probe_bind_address, access.server)
+        client = Client(counting.counted(HttpTransport(access)))
+        calls, serving = Calls(local=files.find, meter=counting.calls), AsyncExitStack()
         try:
+            await serving.enter_async_context(counting.listening())
             if install:
                 await product.install(client, wanted)
             await product.declare(client, files.manifests)
@@ -141,9 +149,10 @@ def run(
                 retry=retry_period,
             )
             leases = Leases(client, _identity(), terms, lines) if elect else None
-            manager = product.product(client, wanted, WallClock(), calls, leases)
+            manager = product.product(client, wanted, WallClock(), calls, leases, counting.meters)
             tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
             await manager.ready()
+            counting.is_ready = True
             if hooks:
                 tasks.append(asyncio.create_task(product.follow(files, client, calls, manager)))
             if leases is not None:
@@ -157,6 +166,7 @@ def run(
             for task in done:
                 await task
         finally:
+            await serving.aclose()
             await files.close()
             await calls.close()
             await client.close()

@@ -12,6 +12,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from lamina.errors import SettingsError
 from lamina.settings import home
@@ -26,6 +27,10 @@ class Running:
     kubeconfig: str
     data: str
     started: str
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
 
     @property
     def place(self) -> str:
@@ -76,20 +81,39 @@ def is_alive(pid: int) -> bool:
         return True
 
 
-def choose(data: Path | None) -> Running:
-    """Return the server meant: the one that keeps its state there, or the only one."""
+def choose(data: Path | None = None, port: int = 0, *, hint: str = "say which with --port N") -> Running:
+    """
+    Return the server meant: the one that keeps its state there or listens there, or the only one.
+
+    `hint` is how to say it, where several run.
+    """
     running = servers()
     if data is not None:
         wanted = str(data.expanduser().absolute())
-        matching = [one for one in running if one.data == wanted]
-        if not matching:
+        running = [one for one in running if one.data == wanted]
+        if not running:
             raise SettingsError(
                 f"no server keeps its state in {wanted}", hint="see what runs with `lamina status`"
             )
-        return matching[0]
+    if port:
+        running = [one for one in running if one.port == port]
+        if not running:
+            raise SettingsError(
+                f"no server listens on port {port}", hint="see what runs with `lamina status`"
+            )
     if not running:
         raise SettingsError("no server is running", hint="start one with `lamina up`")
     if len(running) > 1:
-        listed = ", ".join(one.data or f"pid {one.pid}" for one in running)
-        raise SettingsError(f"{len(running)} servers are running: {listed}", hint="say which with --data DIR")
+        listed = ", ".join(f"{one.url} ({one.data or 'keeps no state'})" for one in running)
+        raise SettingsError(f"{len(running)} servers are running: {listed}", hint=hint)
     return running[0]
+
+
+def choose_by_environment() -> Running:
+    """Return the server that LAMINA_DATA or LAMINA_PORT names, or the only one."""
+    data, port = os.environ.get("LAMINA_DATA"), os.environ.get("LAMINA_PORT") or ""
+    return choose(
+        Path(data) if data else None,
+        int(port) if port.isdecimal() else 0,
+        hint="say which with LAMINA_PORT=N",
+    )

@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -135,10 +136,14 @@ def _command() -> str:
 
 def _greeting(url: str, data: Path | None, kubeconfig: Path, *, detached: bool) -> str:
     lamina = _command()
-    stop = f"{lamina} down" if detached else f"Ctrl-C, or `{lamina} down` from elsewhere"
+    # Where it is the only one, nobody has to say which.
+    port = urlsplit(url).port if any(server.url != url for server in servers()) else None
+    chosen, named = (f"LAMINA_PORT={port} ", f" --port {port}") if port else ("", "")
+    down = f"{lamina} down{named}"
+    stop = down if detached else f"Ctrl-C, or `{down}` from elsewhere"
     return (
         f"lamina {__version__} is ready at {url}\n"
-        f"  kubectl   {lamina} kubectl get namespaces\n"
+        f"  kubectl   {chosen}{lamina} kubectl get namespaces\n"
         f"            or: export KUBECONFIG={kubeconfig}\n"
         f"  state     {data or 'none is kept'}\n"
         f"  stop      {stop}"

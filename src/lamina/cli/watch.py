@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -71,7 +73,12 @@ async def _follow(client: Client, asked: str | None, namespace: str | None, outp
 
 
 def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> None:
-    click.echo(json.dumps(told) if output == "json" else lines.next(cells))
+    try:
+        click.echo(json.dumps(told) if output == "json" else lines.next(cells))
+    except BrokenPipeError:
+        # Whoever read along has had enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise KeyboardInterrupt from None
 
 
 def _gone(ref: Ref) -> Made:

@@ -12,13 +12,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import orjson
 
 from lamina.client import wire
 from lamina.client.discovery import discover, merged
-from lamina.client.transport import Query, Response, Transport
+from lamina.client.transport import Pushes, Query, Response, Transport
 from lamina.errors import TooManyRequests, UnknownKind, Unreachable, from_status
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
@@ -174,6 +175,7 @@ class Client:
         fields: str = "",
         metadata_only: bool = False,
         seconds: int | None = None,
+        hear: wire.Hear | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """
         Yield what happens after a version, bookmarks included, until the server ends the stream.
@@ -181,6 +183,11 @@ class Client:
         With `initial`, what exists comes first, as ADDED, up to a bookmark that
         carries the annotation `k8s.io/initial-events-end`. An ERROR in the
         stream is raised; taking up a broken stream again is the caller's business.
+
+        A server in this process tells `hear` at once of what happens while the
+        reader waits. It says whether it took that in; what it did not comes to
+        the reader, with whatever came in the same breath, so that it may hear
+        the same twice.
         """
         kind = await self._resolved(what)
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), *wire.selection(labels, fields)]
@@ -191,6 +198,8 @@ class Client:
         headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
         path = wire.collection(kind, namespace)
         response = await self._send("GET", path, query, headers, None, streams=True)
+        if hear is not None and isinstance(response, Pushes):
+            response.push_to(partial(wire.pushed, kind, hear))
         try:
             async with aclosing(wire.lines(response.stream())) as lines:
                 async for line in lines:

@@ -8,10 +8,11 @@ meets the server that kubectl meets: same routes, same checks, same bytes.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 from urllib.parse import urlencode
 
-from lamina.client.transport import Query, Response
+from lamina.client.transport import Query, Response, Sink
 
 
 class Answered(Protocol):
@@ -47,11 +48,18 @@ class InProcessTransport:
         body: bytes | None = None,
         streams: bool = False,
     ) -> Response:
-        answer = await self._handle(method, path, urlencode(query) if query else "", headers, body or b"")
+        asked = _encoded(tuple(query)) if query else ""
+        answer = await self._handle(method, path, asked, headers, body or b"")
         return _Response(answer)
 
     async def close(self) -> None:
         """There is nothing to close: the server is somebody else's."""
+
+
+@lru_cache(maxsize=512)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    """Return a query as the server reads it; a controller asks for the same few all day."""
+    return urlencode(query)
 
 
 class _Response:
@@ -70,6 +78,11 @@ class _Response:
         if isinstance(self._body, bytes):
             return self._body
         return b"".join([piece async for piece in self._body])
+
+    def push_to(self, sink: Sink) -> None:
+        push_to = getattr(self._body, "push_to", None)
+        if push_to is not None:
+            push_to(sink)
 
     async def stream(self) -> AsyncIterator[bytes]:
         if isinstance(self._body, bytes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeAlias
 
 import orjson
@@ -13,6 +13,8 @@ from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Ref, WatchEvent
 
 Pairs: TypeAlias = list[tuple[str, str]]
+Hear: TypeAlias = Callable[[WatchEvent], bool]
+"""Is told an event, and says whether it took it in."""
 
 
 def collection(kind: Kind, namespace: str) -> str:
@@ -81,6 +83,19 @@ def event(line: bytes) -> WatchEvent:
     if not isinstance(read, dict) or not isinstance(read.get("object"), dict) or "type" not in read:
         raise Unreachable("a line of a watch is no event")
     return WatchEvent(type=read["type"], object=read["object"])
+
+
+def pushed(kind: Kind, hear: Hear, chunk: bytes) -> bool:
+    """Tell somebody the events in whole lines of a watch; return whether they took all of them."""
+    for line in chunk.split(b"\n"):
+        if line:
+            told = event(line)
+            if told["type"] == "ERROR":
+                return False
+            named(told["object"], kind)
+            if not hear(told):
+                return False
+    return True
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

@@ -12,8 +12,8 @@ leads to a new plan, never to the same action again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -172,6 +172,8 @@ class Plan:
     because: str = ""
     failure: LaminaError | None = None
     """What is wrong all the same. The plan is carried out; then it is said on the object, and tried again later."""
+    progress: Mapping[str, int] = field(default_factory=dict)
+    """How many targets of a rollout stand where."""
 
     @property
     def actions(self) -> tuple[Action, ...]:

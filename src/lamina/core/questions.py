@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
@@ -67,6 +67,17 @@ class Credentials:
     """The whole value of the header."""
 
 
+class AskedBy(NamedTuple):
+    """On whose account a webhook is called: which family, and what its controller is called there."""
+
+    family: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+NOBODY = AskedBy()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """
@@ -89,6 +100,7 @@ class Call:
     memo_seconds: float = 0.0
     etag: bool = False
     etag_seconds: float | None = None
+    asked_by: AskedBy = NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ A target stands somewhere:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -72,6 +73,11 @@ class Step:
     breached: bool = False
     look_again: timedelta | None = None
     standing: Mapping[str, Standing] = field(default_factory=dict)
+
+    @property
+    def progress(self) -> Mapping[str, int]:
+        """Return how many targets stand where."""
+        return Counter(str(one) for one in self.standing.values())
 
 
 def assess(target: Target, pace: Pace, now: datetime) -> tuple[Standing, datetime | None]:

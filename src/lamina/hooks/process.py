@@ -42,13 +42,16 @@ class Child:
     @classmethod
     async def start(cls, path: Path) -> Child:
         """Start a child and have it load the file; SettingsError, with the file's traceback, where it cannot."""
-        process = await asyncio.create_subprocess_exec(
-            # Not from the folder we are in: what lies about there is none of the child's modules.
-            *(sys.executable, "-P", "-m", "lamina.hooks.child", str(path)),
-            stdin=PIPE,
-            stdout=PIPE,
-            limit=_BUFFER,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                # Not from the folder we are in: what lies about there is none of the child's modules.
+                *(sys.executable, "-P", "-m", "lamina.hooks.child", str(path)),
+                stdin=PIPE,
+                stdout=PIPE,
+                limit=_BUFFER,
+            )
+        except OSError as trouble:
+            raise SettingsError(f"{path} does not load: no process can be started: {trouble}") from None
         child = cls(path, process)
         try:
             async with asyncio.timeout(_PATIENCE):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from lamina.core.questions import Call, Said
 from lamina.errors import HookError
+from lamina.runtime.meter import CallMeter
 
 if TYPE_CHECKING:
     from lamina.runtime.posting import Post
@@ -24,12 +25,6 @@ _KEPT = 10_000
 _LOCAL = "hook:"
 
 Value = TypeVar("Value")
-
-
-class Observer(Protocol):
-    """Who counts calls."""
-
-    def __call__(self, call: Call, outcome: str, seconds: float) -> None: ...
 
 
 class Local(Protocol):
@@ -77,9 +72,9 @@ class Calls:
         self,
         *,
         local: Callable[[str], Local | None] = lambda url: None,
-        observe: Observer = lambda call, outcome, seconds: None,
+        meter: CallMeter | None = None,
     ) -> None:
-        self._local, self._observe = local, observe
+        self._local, self._meter = local, meter or CallMeter()
         self._post: Post | None = None
         self._memos: _Shelf[bytes] = _Shelf()
         self._etags: _Shelf[_Kept] = _Shelf()
@@ -122,6 +117,7 @@ class Calls:
     async def _put(self, call: Call) -> bytes:
         began = monotonic()
         outcome = "error"
+        self._meter.began(call)
         try:
             local = self._local(call.url)
             if local is not None:
@@ -137,7 +133,7 @@ class Calls:
             outcome = str(code)
             return self._judge(call, code, headers, body, sent)
         finally:
-            self._observe(call, outcome, monotonic() - began)
+            self._meter.ended(call, outcome, monotonic() - began)
 
     async def _locally(self, call: Call, local: Local) -> bytes:
         try:
@@ -158,7 +154,7 @@ class Calls:
         if self._post is None:
             from lamina.runtime.posting import Post
 
-            self._post = Post()
+            self._post = Post(self._meter)
         return *await self._post.send(call, headers), kept
 
     def _judge(

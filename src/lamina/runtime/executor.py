@@ -11,6 +11,7 @@ from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Pat
 from lamina.errors import AlreadyExists, ApiError, LaminaError, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.meter import Meter
 from lamina.runtime.together import side_by_side
 
 _REMEMBERED = 4096
@@ -76,8 +77,11 @@ class Outcome:
 class Executor:
     """Carries out plans, stage by stage, in the name of a manager."""
 
-    def __init__(self, writer: Writer, *, manager: str, at_once: int = 32) -> None:
+    def __init__(
+        self, writer: Writer, *, manager: str, at_once: int = 32, meter: Meter | None = None
+    ) -> None:
         self._writer, self._manager, self._at_once = writer, manager, at_once
+        self._meter = meter or Meter()
         self._futile: dict[tuple[Ref, str], Patch] = {}
         """Patches that a server took and made nothing of: it drops what is in them, or fills it in again."""
         self._told: dict[Ref, None] = {}
@@ -97,7 +101,9 @@ class Executor:
         async def perform(action: Action) -> Sequence[Written]:
             if not allowed():
                 raise NotLeading(f"{action.ref} is somebody else's to write")
-            return await self._perform(action)
+            done = await self._perform(action)
+            self._meter.wrote(action)
+            return done
 
         written: list[Written] = []
         refused: list[Refused] = []

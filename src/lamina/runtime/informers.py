@@ -53,6 +53,9 @@ class Informers:
             self._running[what] = informer, self._group.create_task(informer.run())
         return {what: informer for what, (informer, _) in self._running.items()}
 
+    def is_following(self, what: Subscription) -> bool:
+        return what in self._running
+
     def following(self, what: Subscription) -> Informer:
         """Return who follows that; somebody has to have wanted it."""
         return self._running[what][0]

@@ -10,7 +10,7 @@ what is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -30,6 +30,7 @@ from lamina.runtime.catalogue import Catalogue
 from lamina.runtime.executor import Executor
 from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.informers import Hear, Informers
+from lamina.runtime.meter import Meter
 from lamina.runtime.sight import Sight
 from lamina.runtime.worker import Lead, Worker
 
@@ -60,7 +61,9 @@ class Manager:
         sources: Sequence[Source] = (),
         caller: Caller | None = None,
         lead: Lead | None = None,
+        meters: Callable[[str], Meter] = lambda name: Meter(),
     ) -> None:
+        self._meters = meters
         self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
         self._caller, self._lead = caller, lead
         self._log: Logger = log if log is not None else default_log
@@ -178,6 +181,7 @@ class Manager:
         for name, post in list(self._posts.items()):
             if name not in should or should[name].edition != post.controller.edition:
                 post.worker.queue.close()
+                post.worker.meter.end()
                 leaving[name] = post.tasks
                 del self._posts[name]
                 self._log.debug("controller stopped", controller=name)
@@ -188,15 +192,21 @@ class Manager:
                 self._posts[name] = self._post(controller, after=leaving.get(name, ()))
 
     def _post(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> _Post:
+        meter = self._meters(controller.name)
         worker: Worker[object] = Worker(
             controller,
             sight=Sight(self._client, self._informers.gone),
             asker=Asker(self._client, self._caller),
-            executor=Executor(self._client, manager=controller.manager),
+            executor=Executor(self._client, manager=controller.manager, meter=meter),
             clock=self._clock,
             log=self._log,
             follow=partial(self._follow, controller.name),
             lead=self._lead,
+            meter=meter,
+        )
+        queue = worker.queue
+        meter.begin(
+            depth=lambda: queue.depth, oldest=lambda: queue.busy_since, hands=max(1, controller.at_once)
         )
         post = _Post(worker, tuple(map(worker.listener, controller.watches)))
         post.tasks = [
@@ -220,7 +230,9 @@ class Manager:
     def _follow(self, name: str, follow: Follow) -> Informer:
         """Have what a key asked for followed, on behalf of the controller of that name."""
         named = follow.names[0] if follow.names is not None and len(follow.names) == 1 else ""
-        what = Subscription(follow.kind, everything, False, named)
+        what = Subscription(follow.kind, everything, False, "")
+        if named and not self._informers.is_following(what):
+            what = what._replace(named=named)
         post = self._posts.get(name)
         if post is not None and what not in post.follows:
             post.follows[what] = None

@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
 
 import aiohttp
 
 from lamina.core.questions import Call, Credentials
 from lamina.errors import HookError
+from lamina.runtime.meter import CallMeter
 
 
 class Post:
     """Posts to webhooks, with a session for each way of trusting them."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: CallMeter | None = None) -> None:
+        self._meter = meter or CallMeter()
         self._sessions: dict[Credentials, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
@@ -38,7 +42,11 @@ class Post:
         timeout = aiohttp.ClientTimeout(total=call.seconds)
         try:
             async with self._session(call.credentials).post(
-                call.url, data=call.body, headers=headers, timeout=timeout
+                call.url,
+                data=call.body,
+                headers=headers,
+                timeout=timeout,
+                trace_request_ctx=(call, monotonic()),
             ) as answer:
                 return answer.status, answer.headers, await answer.read()
         except TimeoutError:
@@ -62,8 +70,28 @@ class Post:
                 limit=0, force_close=True, ssl=_context(trust), happy_eyeballs_delay=None
             )
             jar = aiohttp.DummyCookieJar()
-            session = self._sessions[trust] = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
+            session = self._sessions[trust] = aiohttp.ClientSession(
+                connector=connector, cookie_jar=jar, trace_configs=[_traced(self._meter)]
+            )
         return session
+
+
+def _traced(meter: CallMeter) -> aiohttp.TraceConfig:
+    """Return what has a meter told of how a call finds its way."""
+
+    def told(event: str, *, secure: bool = False) -> Callable[..., Awaitable[None]]:
+        async def tell(session: object, context: SimpleNamespace, params: object) -> None:
+            call, began = context.trace_request_ctx
+            if not secure or call.url.startswith("https:"):
+                meter.found(call, event, monotonic() - began)
+
+        return tell
+
+    config = aiohttp.TraceConfig()
+    config.on_dns_resolvehost_start.append(told("dns_start"))
+    config.on_dns_resolvehost_end.append(told("dns_done"))
+    config.on_connection_create_end.append(told("tls_handshake_done", secure=True))
+    return config
 
 
 def _context(trust: Credentials) -> ssl.SSLContext:

@@ -12,9 +12,11 @@ import heapq
 from collections import deque
 from datetime import datetime, timedelta
 from itertools import count
+from time import monotonic
 from typing import Generic, TypeVar
 
 from lamina.clock import Cancel, Clock
+from lamina.runtime.meter import Meter
 
 Key = TypeVar("Key")
 
@@ -34,11 +36,19 @@ class Queue(Generic[Key]):
     follows, up to `latest`.
     """
 
-    def __init__(self, clock: Clock, *, soonest: timedelta = _SOONEST, latest: timedelta = _LATEST) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        soonest: timedelta = _SOONEST,
+        latest: timedelta = _LATEST,
+        meter: Meter | None = None,
+    ) -> None:
         self._clock, self._soonest, self._latest = clock, soonest, latest
         self._order: deque[Key] = deque()
-        self._wanted: set[Key] = set()
-        self._busy: set[Key] = set()
+        self._wanted: dict[Key, float] = {}
+        self._busy: dict[Key, float] = {}
+        self._meter = meter or Meter()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._failures: dict[Key, int] = {}
         self._due: dict[Key, datetime] = {}
@@ -57,11 +67,22 @@ class Queue(Generic[Key]):
         """Return when a key is to be worked on if nobody adds it before, as far as is known."""
         return self._due.get(key)
 
+    @property
+    def depth(self) -> int:
+        """Return how many keys wait for somebody."""
+        return len(self._order)
+
+    @property
+    def busy_since(self) -> list[float]:
+        """Return since when keys are being worked on, each by itself."""
+        return list(self._busy.values())
+
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as it is its turn."""
         if key in self._wanted:
             return
-        self._wanted.add(key)
+        self._wanted[key] = monotonic()
+        self._meter.added()
         if key not in self._busy:
             self._line_up(key)
 
@@ -91,6 +112,7 @@ class Queue(Generic[Key]):
         self._failures[key] = failures + 1
         delay: timedelta = min((soonest or self._soonest) * (1 << min(failures, 32)), latest or self._latest)
         self.add_later(key, delay)
+        self._meter.retried()
         return delay
 
     def forgive(self, key: Key) -> None:
@@ -112,8 +134,9 @@ class Queue(Generic[Key]):
                     self._wake()
                 raise
         key = self._order.popleft()
-        self._wanted.discard(key)
-        self._busy.add(key)
+        now = monotonic()
+        self._meter.taken(now - self._wanted.pop(key, now))
+        self._busy[key] = now
         # Whatever it was to be looked at later for, it is looked at now; appointments stand.
         self._due.pop(key, None)
         if (appointed := self._appointed.get(key)) is not None:
@@ -122,7 +145,7 @@ class Queue(Generic[Key]):
 
     def done(self, key: Key) -> None:
         """Give a key back."""
-        self._busy.discard(key)
+        self._busy.pop(key, None)
         if key in self._wanted:
             self._line_up(key)
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from lamina.clock import Clock
@@ -47,6 +48,7 @@ from lamina.runtime.executor import Executor, Refused, Written
 from lamina.runtime.informer import Informer
 from lamina.runtime.informers import Hear
 from lamina.runtime.interests import Interests
+from lamina.runtime.meter import Meter
 from lamina.runtime.queue import Closed, Queue
 from lamina.runtime.sight import Sight
 
@@ -85,9 +87,11 @@ class Worker(Generic[View]):
         log: Logger,
         follow: Follower | None = None,
         lead: Lead | None = None,
+        meter: Meter | None = None,
     ) -> None:
+        self.meter = meter or Meter()
         self.controller, self.sight = controller, sight
-        self.queue: Queue[Ref] = Queue(clock)
+        self.queue: Queue[Ref] = Queue(clock, meter=self.meter)
         self.interests = Interests()
         self.introduced = False
         """Whether it has been told of what was there before it came."""
@@ -118,8 +122,10 @@ class Worker(Generic[View]):
                 ref = await self.queue.take()
             except Closed:
                 return
+            began = monotonic()
             try:
-                await self._attempt(ref)
+                result = await self._attempt(ref)
+                self.meter.worked(result, monotonic() - began)
             finally:
                 self.queue.done(ref)
             # A server in the same process may answer without ever making us wait;
@@ -143,10 +149,12 @@ class Worker(Generic[View]):
         await self._catch_up(ref)
         view = self.controller.gather(self.sight.world, ref)
         if view is None:
+            self.meter.stands(ref, {})
             self.interests.set(ref, ())
             return None
         answers = await self._answers(ref, view)
         plan = self.controller.plan(view, answers, self._clock.now())
+        self.meter.stands(ref, plan.progress)
         if plan.appointment is not None:
             # It stands whatever becomes of the plan.
             self.queue.appoint(ref, plan.appointment)
@@ -216,11 +224,12 @@ class Worker(Generic[View]):
         owner = self.sight.world.get(ref)
         return self._lead.holds(meta.uid(owner) if owner is not None else str(ref))
 
-    async def _attempt(self, ref: Ref) -> None:
+    async def _attempt(self, ref: Ref) -> str:
+        """Take one step, see to whatever comes of it, and return what that is called where it is counted."""
         if not self._leads(ref):
             # Whoever gains its shard looks at all of it.
             self.queue.forgive(ref)
-            return
+            return "success"
         if self.controller.period is not None and self.sight.world.get(ref) is not None:
             self.queue.add_later(ref, self.controller.period)
         try:
@@ -232,14 +241,17 @@ class Worker(Generic[View]):
             else:
                 self._log.debug("plan outdated", object=str(ref), because=str(failed))
             self.queue.retry(ref)
+            return "error" if serious else "requeue"
         except NotSeenYet as early:
             self._log.debug("not seen yet", object=str(ref), because=str(early))
             self.queue.retry(ref)
+            return "requeue"
         except SpecError as senseless:
             await self._complain(ref, senseless)
             self.queue.forgive(ref)
         except HookError as failed:
             await self._bear_with(ref, failed)
+            return "error" if failed.after is None else "requeue_after"
         except LaminaError as error:
             await self._complain(ref, error)
             self.queue.retry(ref)
@@ -248,8 +260,11 @@ class Worker(Generic[View]):
             self.queue.retry(ref)
         else:
             self.queue.forgive(ref)
-            if again is not None:
-                self.queue.add_later(ref, again)
+            if again is None:
+                return "success"
+            self.queue.add_later(ref, again)
+            return "requeue_after"
+        return "error"
 
     async def _bear_with(self, ref: Ref, failed: HookError) -> None:
         if failed.after is None:

@@ -23,11 +23,13 @@ from lamina.server import words
 from lamina.server.builtin.admit import ADMITTED, Refusal, fill_in
 from lamina.server.declared import check_type
 from lamina.server.fields import invalid_error
-from lamina.server.kind import Findings, Kind
+from lamina.server.kind import Excused, Findings, Kind
 from lamina.server.misread import Misread, unrecognized
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
+from lamina.server.policies.board import POLICIES
 from lamina.server.request import Request
+from lamina.server.reviewing import review, say_types
 from lamina.server.store import Key
 
 NAMESPACES = "namespaces"
@@ -147,7 +149,11 @@ def admit_create(
     if kind.bucket in ADMITTED:
         _ask_others(plane, kind, obj)
     shape.prepare_create(obj)
+    if kind.bucket == POLICIES:
+        say_types(plane, obj)
     validate_new(request, kind, obj)
+    if not plane.policies.is_empty:
+        review(plane, request, target, obj, None, options)
     if owned:
         metadata["managedFields"] = owned
     return obj
@@ -221,14 +227,26 @@ def admit_update(
         owned = _owned(plane, target, old, new, options)
         metadata.pop("managedFields", None)
     shape.prepare_update(new, old, target.subresource)
+    if kind.bucket == POLICIES and not target.subresource:
+        say_types(plane, new)
     causes = [*meta.validate_update(kind, new, old), *shape.validate_update(new, old, target.subresource)]
-    if causes:
+    if causes and (causes := _held(request, causes)):
         raise invalid_error(kind, target.name, causes)
     if owned:
         metadata["managedFields"] = owned
+    if not plane.policies.is_empty:
+        review(plane, request, target, new, old, options)
     for sentence in (*meta.warn(new, old), *shape.warn(new, old)):
         request.warn(sentence)
     return new
+
+
+def _held(request: Request, causes: list[Cause]) -> list[Cause]:
+    """Return what is wrong and not excused; what is becomes a warning."""
+    for cause in causes:
+        if isinstance(cause, Excused):
+            request.warn(f"{cause.field}: {cause.message}")
+    return [cause for cause in causes if not isinstance(cause, Excused)]
 
 
 def _owned(plane: Plane, target: Target, old: Obj | None, new: Obj, options: WriteOptions) -> list[Made]:

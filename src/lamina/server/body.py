@@ -84,13 +84,17 @@ def parse_json(data: bytes, findings: Findings) -> Made:
         return {}
     if not isinstance(value, dict):
         raise not_an_object(value)
-    try:
-        compact = orjson.dumps(value) == data
-    except (TypeError, orjson.JSONEncodeError):
-        compact = False
-    if not compact:
+    if not is_printed_back(value, data):
         find_duplicates(data, findings)
     return value
+
+
+def is_printed_back(value: Any, data: bytes) -> bool:
+    """Say whether a value is printed as the very text it was read from: then nothing in it was said twice."""
+    try:
+        return orjson.dumps(value) == data
+    except (TypeError, orjson.JSONEncodeError):
+        return False
 
 
 def parse_yaml(data: bytes, findings: Findings) -> Made:
@@ -118,7 +122,8 @@ def load_yaml_body(data: bytes, findings: Findings) -> Any:
         findings.repeated(repeated_keys(data))
     else:
         twice = Findings()
-        find_duplicates(data, twice)
+        if not is_printed_back(value, data):
+            find_duplicates(data, twice)
         if twice.sentences:
             from lamina.server.yaml import repeated_keys
 

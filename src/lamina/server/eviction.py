@@ -32,7 +32,6 @@ from lamina.server.options import WriteOptions, check_dry_run, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import remember, shown
 from lamina.server.request import Answer, Request, json_answer
-from lamina.server.store import Row
 from lamina.server.verbs.delete import DeleteOptions, check, end
 from lamina.server.verbs.update import put
 
@@ -47,12 +46,17 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 async def evict(plane: Plane, request: Request, target: Target) -> Answer:
     """Answer 201 when the Pod goes, 429 when its budget is used up."""
     options = _read(plane, request, target)
+    cleared = ""
     for _ in range(_ATTEMPTS):
-        row = plane.store.newest(target.key)
-        if row is None:
-            raise words.not_found(target.kind, target.name)
+        pod = _newest(plane, target)
         try:
-            return await _attempt(plane, request, target, row, options)
+            if cleared != pod["metadata"]["uid"]:
+                if refusal := await _clear(plane, request, target, pod, options):
+                    return refusal
+                # Paid for, once: whatever becomes of the Pod meanwhile, it goes.
+                cleared = pod["metadata"]["uid"]
+            await _end(plane, target, options)
+            return json_answer(_SUCCESS, 201)
         except Conflict as conflict:
             # Lost against another writer; a version that the client itself insists on stays lost.
             if options.version or conflict.details:
@@ -60,31 +64,30 @@ async def evict(plane: Plane, request: Request, target: Target) -> Answer:
     raise TimedOut("couldn't update PodDisruptionBudget due to conflicts", retry_after=10)
 
 
-async def _attempt(
-    plane: Plane, request: Request, target: Target, row: Row, options: DeleteOptions
-) -> Answer:
-    pod: Made = orjson.loads(row.value)
-    if not _is_no_loss(pod):
-        budgets = _budgets(plane, pod)
-        if len(budgets) > 1:
-            several = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            return json_answer(
-                {
-                    "kind": "Status",
-                    "apiVersion": "v1",
-                    "metadata": {},
-                    "status": "Failure",
-                    "message": several,
-                    "code": 500,
-                },
-                500,
-            )
-        if budgets and not _goes_unready(pod, budgets[0]):
-            await _take_one(plane, request, target, budgets[0], options)
-            # It is paid for now: whatever has become of the Pod meanwhile, it goes.
-            row = plane.store.newest(target.key) or row
-    await _end(plane, target, row, options)
-    return json_answer(_SUCCESS, 201)
+def _newest(plane: Plane, target: Target) -> Obj:
+    row = plane.store.newest(target.key)
+    if row is None:
+        raise words.not_found(target.kind, target.name)
+    found: Obj = orjson.loads(row.value)
+    return found
+
+
+async def _clear(
+    plane: Plane, request: Request, target: Target, pod: Obj, options: DeleteOptions
+) -> Answer | None:
+    """See to it that no budget stands in the way, or return why one does; raises where it is used up."""
+    if _is_no_loss(pod):
+        return None
+    budgets = _budgets(plane, pod)
+    if len(budgets) > 1:
+        several = (
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        )
+        said = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": several}
+        return json_answer({**said, "code": 500}, 500)
+    if budgets and not _goes_unready(pod, budgets[0]):
+        await _take_one(plane, request, target, budgets[0], options)
+    return None
 
 
 def _is_no_loss(pod: Obj) -> bool:
@@ -182,14 +185,12 @@ def _forbidden(name: str, why: str) -> ApiError:
     )
 
 
-async def _end(plane: Plane, target: Target, row: Row, options: DeleteOptions) -> None:
+async def _end(plane: Plane, target: Target, options: DeleteOptions) -> None:
     """Say on the Pod why it goes, and have it go."""
-    pod: Made = orjson.loads(row.value)
-    newest = plane.store.newest(target.key)
-    if newest is None:
+    row = plane.store.newest(target.key)
+    if row is None:
         raise words.not_found(target.kind, target.name)
-    if newest.version != row.version:
-        raise Conflict("the Pod has changed")
+    pod: Made = orjson.loads(row.value)
     if options.dry_run:
         await end(plane, target, row, options)
         return

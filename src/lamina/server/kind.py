@@ -81,6 +81,12 @@ class Findings:
             self.sentences.append(sentence)
 
 
+class Excused(Cause):
+    """Something wrong that was stored so and has not changed: it is warned of, and let pass."""
+
+    __slots__ = ()
+
+
 class Shape(Protocol):
     """
     What is particular to a kind in a version.

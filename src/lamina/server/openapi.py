@@ -37,7 +37,13 @@ BEARER: Final = {
 REASONS: Final = {200: "OK", 201: "Created", 202: "Accepted"}
 
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-_MAKERS: Final = ("openapi.py", "openapi_paths.py", "openapi_schemas.py", "openapi_v2.py")
+_MAKERS: Final = (
+    "openapi.py",
+    "openapi_paths.py",
+    "openapi_schemas.py",
+    "openapi_v2.py",
+    "openapi_protobuf.py",
+)
 _INFORMATION: Final = "io.k8s.apimachinery.pkg.version.Info"
 
 

@@ -2,14 +2,16 @@
 OpenAPI v2: everything that is served, in one Swagger document.
 
 The part about built-in kinds is made once. What a CRD adds is made when the CRD
-changes, and the parts are put together when somebody asks.
+changes, and the parts are put together when somebody asks, as JSON or as
+protobuf, which is the only form kubectl asks for.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 
 import orjson
 
@@ -44,6 +46,16 @@ class _Part:
         self.parameters: Made = {}
         self.definitions = {name: _packed(schema) for name, schema in definitions.items()}
         self.paths = {path.path: _packed(self._path(path)) for path in paths}
+
+    @cached_property
+    def in_protobuf(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """The same paths and definitions, as the other form has them."""
+        from lamina.server.openapi_protobuf import definition_bytes, path_bytes
+
+        return (
+            {name: path_bytes(name, _unpacked(item)) for name, item in self.paths.items()},
+            {name: definition_bytes(name, _unpacked(schema)) for name, schema in self.definitions.items()},
+        )
 
     def _path(self, path: Path) -> Made:
         shared = path.shared
@@ -101,25 +113,51 @@ class _Part:
 
 
 class Swagger:
-    """The v2 document of one control plane."""
+    """The v2 document of one control plane, in two forms."""
 
     def __init__(self) -> None:
         self._builtin: tuple[tuple[Kind, ...], _Part] | None = None
         self._custom: dict[Kind, _Part] = {}
         self._kinds: Sequence[Kind] | None = None
-        self._document: Document | None = None
+        self._forms: tuple[Document, Document] | None = None
 
     def document(self, kinds: Sequence[Kind]) -> Document:
         """Return what /openapi/v2 answers."""
-        if self._document is None or kinds is not self._kinds:
+        return self._look(kinds)[0]
+
+    def protobuf(self, kinds: Sequence[Kind]) -> Document:
+        """Return what /openapi/v2 answers to whoever asks for protobuf."""
+        return self._look(kinds)[1]
+
+    def _look(self, kinds: Sequence[Kind]) -> tuple[Document, Document]:
+        if self._forms is None or kinds is not self._kinds:
             everything = tuple(kinds)
             digest = digest_of("v2", everything)
-            if self._document is None or self._document.digest != digest:
-                self._document = Document(everything, digest, lambda: self._make(everything))
+            if self._forms is None or self._forms[0].digest != digest:
+                self._forms = (
+                    Document(everything, digest, lambda: self._make(everything)),
+                    Document(
+                        everything,
+                        digest_of("v2 in protobuf", everything),
+                        lambda: self._make_protobuf(everything),
+                    ),
+                )
             self._kinds = kinds
-        return self._document
+        return self._forms
 
     def _make(self, kinds: tuple[Kind, ...]) -> bytes:
+        parts = self._parts(kinds)
+        paths = _together(part.paths for part in parts)
+        return orjson.dumps(_whole(parts, paths, _together(part.definitions for part in parts)))
+
+    def _make_protobuf(self, kinds: tuple[Kind, ...]) -> bytes:
+        from lamina.server.openapi_protobuf import document_bytes
+
+        parts = self._parts(kinds)
+        paths = _together(part.in_protobuf[0] for part in parts)
+        return document_bytes(_whole(parts, paths, _together(part.in_protobuf[1] for part in parts)))
+
+    def _parts(self, kinds: tuple[Kind, ...]) -> list[_Part]:
         builtin = tuple(kind for kind in kinds if not kind.custom)
         if self._builtin is None or self._builtin[0] != builtin:
             self._builtin = builtin, _built_in(builtin)
@@ -129,18 +167,19 @@ class Swagger:
             if kind.custom
         }
         # Built-in parts come last: a CRD takes the place of nothing.
-        parts = [*self._custom.values(), self._builtin[1]]
-        return orjson.dumps(
-            {
-                "swagger": "2.0",
-                "info": INFO,
-                "paths": _together(part.paths for part in parts),
-                "definitions": _together(part.definitions for part in parts),
-                "parameters": _together(part.parameters for part in parts),
-                "securityDefinitions": BEARER,
-                "security": [{"BearerToken": []}],
-            }
-        )
+        return [*self._custom.values(), self._builtin[1]]
+
+
+def _whole(parts: Sequence[_Part], paths: Made, definitions: Made) -> Made:
+    return {
+        "swagger": "2.0",
+        "info": INFO,
+        "paths": paths,
+        "definitions": definitions,
+        "parameters": _together(part.parameters for part in parts),
+        "securityDefinitions": BEARER,
+        "security": [{"BearerToken": []}],
+    }
 
 
 def _built_in(kinds: Sequence[Kind]) -> _Part:
@@ -153,7 +192,7 @@ def _built_in(kinds: Sequence[Kind]) -> _Part:
     return _Part(paths, {name: as_v2(schema) for name, schema in closure(mentioned).items()})
 
 
-def _together(parts: Iterable[Made]) -> Made:
+def _together(parts: Iterable[Mapping[str, Any]]) -> Made:
     """Return all entries by name; of two with the same name, the last."""
     found = {name: entry for part in parts for name, entry in part.items()}
     return {name: found[name] for name in sorted(found)}
@@ -161,6 +200,10 @@ def _together(parts: Iterable[Made]) -> Made:
 
 def _packed(document: Made) -> orjson.Fragment:
     return orjson.Fragment(orjson.dumps(document))
+
+
+def _unpacked(document: orjson.Fragment) -> Any:
+    return orjson.loads(orjson.dumps(document))
 
 
 def _schema(name: str) -> Made:

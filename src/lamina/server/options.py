@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from lamina.errors import BadRequest
@@ -33,9 +34,15 @@ _PLAIN = ("Warn", "unknown")
 
 def write_options(request: Request, options: str) -> WriteOptions:
     """Return the options of a create, update or patch; `options` names their kind in complaints."""
-    agent = _agent(request)
-    if not request.query:
+    return _written(request.query, request.headers.get("user-agent", ""), options)
+
+
+@lru_cache(maxsize=512)
+def _written(query: str, user_agent: str, options: str) -> WriteOptions:
+    agent = _agent(user_agent)
+    if not query:
         return WriteOptions(False, "Warn", agent, False)
+    request = Request("", "", query)
     dry_run = _dry_run(request.parameters.get("dryRun", ()), options)
     validation = request.parameter("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
@@ -67,9 +74,9 @@ def check_dry_run(values: list[str], options: str) -> bool:
     return _dry_run(values, options)
 
 
-def _agent(request: Request) -> str:
-    """Return the first word of the User-Agent, which owns what a request writes without naming a manager."""
-    agent = request.headers.get("user-agent", "").partition("/")[0].partition(" ")[0]
+def _agent(user_agent: str) -> str:
+    """Return the first word of a User-Agent, which owns what a request writes without naming a manager."""
+    agent = user_agent.partition("/")[0].partition(" ")[0]
     agent = "".join(letter for letter in agent if letter.isprintable())[:_PRINTABLE_LIMIT]
     return agent or "unknown"
 

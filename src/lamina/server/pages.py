@@ -36,6 +36,13 @@ from lamina.server.request import JSON, Answer, Request, json_answer
 
 KUBERNETES = "1.35.4"
 _TEXT = "text/plain; charset=utf-8"
+_SWAGGER_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_SWAGGER_FORMS = {
+    **dict.fromkeys(("*/*", "application/*", "application/json"), JSON),
+    # Two spellings: the first is no media type at all, and what clients ask for.
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _SWAGGER_PROTOBUF,
+    _SWAGGER_PROTOBUF: _SWAGGER_PROTOBUF,
+}
 
 Checks = Mapping[str, Callable[[], bool]]
 """Names of health checks, and what each of them asks."""
@@ -84,6 +91,8 @@ class Pages:
             case "healthz" | "livez" | "readyz":
                 return self._health(request, path)
             case "version":
+                if path != "/version":
+                    raise words.unknown_path()
                 return json_answer(version())
             case "metrics":
                 return Answer(200, self._metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
@@ -143,14 +152,16 @@ class Pages:
         return Answer(200, document.body, JSON, listed)
 
     def _swagger(self, request: Request, kinds: Sequence[Kind]) -> Answer:
-        accept = request.headers.get("accept", "")
-        if accept:
-            negotiate(accept, ())
-        document = self._openapi_v2.document(kinds)
+        form = _swagger_form(request.headers.get("accept", "") or "*/*")
+        if not form:
+            # As on a real server, which says it with the code alone.
+            return Answer(406, b"", _TEXT, [("vary", "Accept")])
+        in_protobuf = form == _SWAGGER_PROTOBUF
+        document = self._openapi_v2.protobuf(kinds) if in_protobuf else self._openapi_v2.document(kinds)
         headers = [("etag", document.etag), ("vary", "Accept")]
         if request.headers.get("if-none-match", "").strip() == document.etag:
-            return Answer(304, b"", JSON, headers)
-        return Answer(200, document.body, JSON, headers)
+            return Answer(304, b"", form, headers)
+        return Answer(200, document.body, form, headers)
 
     def _health(self, request: Request, path: str) -> Answer:
         _, page, *rest = path.split("/")
@@ -211,6 +222,11 @@ def _discovered(name: str, kinds: Sequence[Kind]) -> Obj | None:
         case ["apis", group, version]:
             return api_resource_list(kinds, group, version)
     return None
+
+
+def _swagger_form(accept: str) -> str:
+    """Return the content type of /openapi/v2 for a client that accepts this, or none."""
+    return next((_SWAGGER_FORMS[media] for media, _ in clauses(accept) if media in _SWAGGER_FORMS), "")
 
 
 def _aggregated(accept: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from lamina.server.kind import Kind, Subresource
+from lamina.server.policies.board import Board
 from lamina.server.records import Records
 from lamina.server.registry import Registry
 from lamina.server.store import Key, Store
@@ -42,6 +43,7 @@ class Plane:
         self.store = store
         self.registry = registry
         self.records = Records(store)
+        self.policies = Board(store, registry, self.records)
         self.clock = now
         self._second: datetime | None = None
         self._stamp = ""

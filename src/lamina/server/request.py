@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 from urllib.parse import parse_qs
 
@@ -57,13 +58,13 @@ class Request:
         self.body = body
         self.user = user
         self.warnings: list[str] = []
-        self._parameters: dict[str, list[str]] | None = None
+        self._parameters: Mapping[str, list[str]] | None = None
 
     @property
-    def parameters(self) -> dict[str, list[str]]:
+    def parameters(self) -> Mapping[str, list[str]]:
         known = self._parameters
         if known is None:
-            known = self._parameters = parse_qs(self.query, keep_blank_values=True) if self.query else {}
+            known = self._parameters = _parsed(self.query) if self.query else {}
         return known
 
     def parameter(self, name: str) -> str:
@@ -93,6 +94,12 @@ class Request:
         """Say something beside the answer; it becomes a Warning header, once."""
         if sentence not in self.warnings:
             self.warnings.append(sentence)
+
+
+@lru_cache(maxsize=512)
+def _parsed(query: str) -> Mapping[str, list[str]]:
+    """Return the parameters of a query; most clients ask for the same few all day."""
+    return parse_qs(query, keep_blank_values=True)
 
 
 Sink: TypeAlias = Callable[[bytes], bool]

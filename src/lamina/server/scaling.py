@@ -8,7 +8,8 @@ number of it, under the rules of the object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 import orjson
 
@@ -26,18 +27,36 @@ from lamina.server.builtin.kinds import LazySchema
 from lamina.server.custom.scale import ScalePaths, paths_of, scale_of, with_scale
 from lamina.server.declared import check_scale
 from lamina.server.fields import invalid_named
-from lamina.server.kind import Findings, Kind
+from lamina.server.kind import Column, Findings, Kind
 from lamina.server.misread import Misread
+from lamina.server.negotiate import negotiate
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.preconditions import check_version
-from lamina.server.rendering import decoded, shown
+from lamina.server.rendering import decoded, encode, included, shown
 from lamina.server.request import Answer, Request, json_answer
+from lamina.server.tables import CREATED_TOLD, NAME, since, tabulated
 from lamina.server.verbs.apply import read_applied
 from lamina.server.verbs.patch import APPLY, JSON_PATCH, parse_patch, patch_refused, patch_type
 from lamina.server.verbs.update import put
 
 _SCHEMA: Final = LazySchema("io.k8s.api.autoscaling.v1.Scale")
+
+
+_COLUMNS: Final = (
+    NAME,
+    Column(
+        name="Desired",
+        type="integer",
+        description="replicas is the desired number of instances for the scaled object.",
+    ),
+    Column(
+        name="Available",
+        type="integer",
+        description="replicas is the actual number of observed instances of the scaled object.",
+    ),
+    Column(name="Age", description=CREATED_TOLD),
+)
 
 
 async def scale(plane: Plane, request: Request, target: Target) -> Answer:
@@ -50,7 +69,7 @@ async def scale(plane: Plane, request: Request, target: Target) -> Answer:
     old = decoded(target.kind, row)
     current = scale_of(old, paths, whole=reads)
     if reads:
-        return json_answer(current)
+        return _shown(request, current, plane.now())
     options = write_options(request, "UpdateOptions" if request.method == "PUT" else "PatchOptions")
     stored = old["metadata"].get("managedFields") or []
     places = _places(plane, target.kind)
@@ -70,6 +89,26 @@ async def scale(plane: Plane, request: Request, target: Target) -> Answer:
     admitted = admit_update(plane, request, target, new, before, options, owned=owned)
     row = await put(plane, target, admitted, before, row, options)
     return json_answer(scale_of(decoded(target.kind, row), paths))
+
+
+def _shown(request: Request, current: Obj, now: datetime) -> Answer:
+    """Return a Scale in the representation that was asked for."""
+    wanted = negotiate(request.headers.get("accept", ""), ("Table",))
+    if wanted.form != "Table":
+        return encode(current, wanted)
+    rows = tabulated(_COLUMNS, _cells, [current], now, included(request))
+    rows["metadata"] = {"resourceVersion": current["metadata"].get("resourceVersion", "")}
+    return encode(rows, wanted)
+
+
+def _cells(current: Obj, now: datetime) -> list[Any]:
+    metadata, spec, status = current["metadata"], current.get("spec") or {}, current.get("status") or {}
+    return [
+        metadata["name"],
+        spec.get("replicas", 0),
+        status.get("replicas", 0),
+        since(metadata.get("creationTimestamp"), now),
+    ]
 
 
 def _places(plane: Plane, kind: Kind) -> Mapping[str, Sequence[str]]:

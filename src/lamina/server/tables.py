@@ -8,7 +8,7 @@ says so with paths; `PathColumns` is what those become.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -55,12 +55,22 @@ def table(
             f"Unable to convert to Table as requested: includeObject: Invalid value: {quoted(include)}: "
             "must be 'Metadata', 'Object', 'None', or empty"
         )
-    cells = kind.shape.cells
+    return tabulated(kind.shape.columns if headers else None, kind.shape.cells, objects, now, include)
+
+
+def tabulated(
+    columns: Sequence[Column] | None,
+    cells: Callable[[Obj, datetime], list[Any]],
+    objects: Sequence[Obj],
+    now: datetime,
+    include: str,
+) -> Made:
+    """Return objects as a Table of any columns."""
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {},
-        "columnDefinitions": [definition(column) for column in kind.shape.columns] if headers else None,
+        "columnDefinitions": None if columns is None else [definition(column) for column in columns],
         "rows": [{"cells": cells(obj, now), "object": _carried(obj, include)} for obj in objects],
     }
 

@@ -96,7 +96,7 @@ def test_a_webhook_that_does_not_answer_fails_or_is_ignored_as_it_says(
     settles_at(lambda: create(hooked=namespace), 201)
 
 
-@check("C77", needs="admission policies (CEL)")
+@check("C77")
 def test_a_policy_denies_what_its_expression_denies(
     api: Api, namespace: str, configmaps: str, request: pytest.FixtureRequest
 ) -> None:

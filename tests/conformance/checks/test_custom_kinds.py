@@ -50,7 +50,7 @@ def test_what_the_schema_forbids_is_named_field_by_field(
     assert causes <= {(one["field"], one["reason"]) for one in details["causes"]}
 
 
-@check("C34", needs="CEL")
+@check("C34")
 def test_rules_and_transition_rules_are_evaluated(api: Api, widgets: str) -> None:
     crossed = api.post(widgets, widget("cel", size=1, low=5, high=1)).json
     api.post(widgets, widget("cel", size=1, fixed="a"))
@@ -66,7 +66,7 @@ def test_rules_and_transition_rules_are_evaluated(api: Api, widgets: str) -> Non
     )
 
 
-@check("C35", needs="CEL")
+@check("C35")
 def test_bad_definitions_are_refused(api: Api, request: pytest.FixtureRequest) -> None:
     # A server that accepts one must not confuse the next test with it.
     request.addfinalizer(lambda: api.delete(f"{CRDS}/foos.{GROUP}"))

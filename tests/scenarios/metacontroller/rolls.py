@@ -154,6 +154,10 @@ class Roll:
         assert said is not None
         return said
 
+    async def until_waiting(self, name: str) -> Made:
+        """Wait until everybody waits for a part that is there, and not ready."""
+        return await self.until_updated("RolloutWaiting", f"child Part {name} failed")
+
     async def revisions(self) -> Sequence[Made]:
         return await self.stage.listed("ControllerRevision", API)
 
@@ -168,6 +172,14 @@ class Roll:
     async def claims(self) -> dict[str, list[str]]:
         """Return which parts are said to be on which image."""
         return {image_of(one): sorted(claimed_by(one)) for one in await self.revisions()}
+
+
+async def settled(roll: Roll, *names: str, **settings: Any) -> None:
+    """Have the parts there and ready, all of image `one`."""
+    await roll.given(*names, **settings)
+    await roll.until_images(**dict.fromkeys(names, "one"))
+    await roll.heal()
+    await roll.until_updated("OnLatestRevision")
 
 
 def updated(parent: Obj) -> Made | None:

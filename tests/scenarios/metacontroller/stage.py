@@ -21,10 +21,11 @@ from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
+from tests.bed.fixtures import chosen_server
 from tests.scenarios.hook import Hook, Said
 
 API = "metacontroller.k8s.io/v1alpha1"
-PATIENCE = 30.0
+PATIENCE = 90.0 if chosen_server() == "real" else 30.0
 
 
 def desired(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Made:
@@ -205,12 +206,17 @@ class Stage:
         await self.until(ref, lambda obj: obj is None)
 
     async def until_listed(
-        self, kind: str, is_so: Callable[[Sequence[Made]], bool], api_version: str = "v1"
+        self,
+        kind: str,
+        is_so: Callable[[Sequence[Made]], bool],
+        api_version: str = "v1",
+        *,
+        patience: float = PATIENCE,
     ) -> Sequence[Made]:
         """Wait until the objects of a kind in the story's namespace are as they should be."""
         seen: Sequence[Made] = ()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 while True:
                     seen = await self.listed(kind, api_version)
                     if is_so(seen):

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ async def test_a_hook_that_fails_is_asked_again_later_each_time(stage: Stage) ->
 
         late = [pause for pause in pauses if pause > timedelta(seconds=1)]
         assert len(late) >= 5
-        assert all(later > sooner * 1.5 for sooner, later in zip(late, late[1:], strict=False))
+        assert all(later > sooner * 1.5 for sooner, later in pairwise(late))
         await nothing_changed(stage, child, parent["status"])
         told = await stage.until_told(stage.parent(), "SyncError", "unsupported status code: 500 body: no")
         assert told["type"] == "Warning"

@@ -224,7 +224,13 @@ async def test_an_echo_that_adds_nothing_is_not_written_at_all(stage: Stage) -> 
 @check("MC-33")
 @pytest.mark.parametrize("method", ["InPlace", "Recreate"])
 async def test_what_the_server_drops_is_said_once(stage: Stage, method: str) -> None:
-    empty = {"nodeName": None, "securityContext": {}, "hostname": "", "tolerations": [], "volumes": None}
+    empty: Made = {
+        "nodeName": None,
+        "securityContext": {},
+        "hostname": "",
+        "tolerations": [],
+        "volumes": None,
+    }
     pod = {"containers": [{"name": "c", "image": "i", "env": [], "resources": {}}], **empty}
     spec = {
         "replicas": 0,

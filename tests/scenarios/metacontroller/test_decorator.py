@@ -1,5 +1,6 @@
 """Decorators: what they add to objects that are somebody else's."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -113,23 +114,58 @@ async def test_labels_and_annotations_are_set_and_removed_and_the_same_answer_wr
 
 @check("MC-61")
 async def test_of_two_decorators_each_sees_its_own_attachments(stage: Stage) -> None:
+    def attaches(name: str, said: Said) -> Said:
+        seen = ",".join(said["attachments"]["ConfigMap.v1"])
+        return {"attachments": [desired("ConfigMap", name, data={"seen": seen})]}
+
     for name in ("one", "two"):
-        stage.hook.paths[f"/{name}"] = lambda said, name=name: {  # type: ignore[misc]  # bound now, not later
-            "attachments": [desired("ConfigMap", name, data={"seen": ",".join(said["attachments"]["ConfigMap.v1"])})]
-        }  # fmt: skip
+        stage.hook.paths[f"/{name}"] = partial(attaches, name)
     async with stage.running():
         for name in ("one", "two"):
             await stage.given_decorator(
                 name, resources=things(stage), attachments=config_maps(), hooks={"sync": webhook(stage, f"/{name}")}
             )  # fmt: skip
         await stage.given_parent()
-        for name in ("one", "two"):
-            await stage.until(
-                stage.at("ConfigMap", name), lambda obj, name=name: obj is not None and obj["data"] == {"seen": name}
-            )  # fmt: skip
+        await stage.until_listed(
+            "ConfigMap",
+            lambda those: (
+                {meta.name(one): one["data"]["seen"] for one in those} == {"one": "one", "two": "two"}
+            ),
+        )
         await stage.settled()
 
     assert {meta.name(one) for one in await stage.listed("ConfigMap")} == {"one", "two"}
+
+
+@check("MC-56")
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_a_finalize_hook_wants_gone_goes_even_if_it_is_done_at_once(
+    stage: Stage, deleted: bool
+) -> None:
+    """Nobody looks at an object again that has been let go, so its attachments go before it does."""
+    stage.hook.paths["/sync"] = lambda said: {"attachments": [desired("ConfigMap", "x")]}
+    stage.hook.paths["/finalize"] = lambda said: {
+        "attachments": [],
+        "finalized": True,
+        "labels": {"bye": "1"},
+    }
+    rule = things(stage, labelSelector={"matchLabels": {"decorate": "yes"}})
+    hooks = {name: webhook(stage, f"/{name}") for name in ("sync", "finalize")}
+    async with stage.running():
+        await stage.given_decorator("dec", resources=rule, attachments=config_maps(), hooks=hooks)
+        await stage.given_parent(metadata={"labels": {"decorate": "yes"}})
+        await stage.until_there(stage.at("ConfigMap", "x"))
+        if deleted:
+            await stage.client.delete(stage.parent())
+            await stage.until_gone(stage.parent())
+        else:
+            await stage.client.patch(stage.parent(), {"metadata": {"labels": {"decorate": None}}})
+            let_go = await stage.until(
+                stage.parent(), lambda obj: obj is not None and not meta.finalizers(obj)
+            )
+            assert let_go is not None
+            assert meta.labels(let_go) == {"bye": "1"}
+        await stage.until_gone(stage.at("ConfigMap", "x"))
 
 
 @check("MC-62")

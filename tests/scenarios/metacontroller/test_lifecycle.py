@@ -313,8 +313,10 @@ async def replica(kubeconfig: Path) -> AsyncIterator[tuple[asyncio.subprocess.Pr
 
 
 async def until_said(lines: list[str], phrase: str) -> None:
-    async with asyncio.timeout(30):
-        while not any(phrase in line for line in lines):
+    async with asyncio.timeout(60):
+        while True:
+            if any(phrase in line for line in lines):
+                return
             await asyncio.sleep(0.02)
 
 

@@ -80,7 +80,7 @@ async def test_each_kind_of_rule_selects_exactly_what_it_says(stage: Stage) -> N
         await given_map(stage, "two", place, size="small")
     here = stage.namespace
     size = {"matchLabels": {"size": here}}
-    rules = {
+    rules: dict[str, tuple[Made, set[str]]] = {
         "names": ({"names": ["one"], "namespace": here}, {f"{here}/one"}),
         "labels": ({"labelSelector": size}, {f"{here}/one", f"{red}/one", f"{blue}/one"}),
         "both": ({"labelSelector": size, "namespace": red}, {f"{red}/one"}),

@@ -238,6 +238,36 @@ async def test_children_arrive_in_the_version_of_their_rule(stage: Stage) -> Non
     assert said["children"][f"Part.{stage.group}/v2"]["p"]["apiVersion"] == f"{stage.group}/v2"
 
 
+@check("MC-13")
+async def test_children_named_in_two_versions_arrive_in_both(stage: Stage) -> None:
+    definition = await stage.given_kind("Part")
+    first = definition["spec"]["versions"][0]
+    second = {**first, "name": "v2", "storage": False}
+    await stage.client.patch(meta.ref(definition), {"spec": {"versions": [first, second]}})
+    stage.hook.answer = lambda said: {
+        "children": [desired("Part", "p", f"{stage.group}/v1", size=said["parent"]["spec"].get("n", 0))]
+    }
+    rules = [
+        {"apiVersion": f"{stage.group}/{version}", "resource": "parts", "updateStrategy": {"method": method}}
+        for version, method in (("v1", "OnDelete"), ("v2", "InPlace"))
+    ]
+
+    async with stage.running():
+        await stage.given_composite("cc", childResources=rules)
+        await stage.given_parent()
+        said = await until_shown(stage, f"Part.{stage.group}/v2")
+        shown = said["children"]
+        assert {key: those["p"]["apiVersion"] for key, those in shown.items()} == {
+            f"Part.{stage.group}/{version}": f"{stage.group}/{version}" for version in ("v1", "v2")
+        }
+
+        # Of two rules the later counts.
+        await stage.client.patch(stage.parent(), {"spec": {"n": 5}})
+        await stage.until(
+            stage.at("Part", "p", f"{stage.group}/v1"), lambda obj: bool(obj and obj["size"] == 5)
+        )
+
+
 @check("MC-14")
 @pytest.mark.parametrize(
     ("hook", "refused"),

@@ -26,7 +26,9 @@ class Wire:
     Carries requests, and remembers them.
 
     After `last` writes, if that is set, no answer comes back any more: whoever
-    sent them might as well have died, and `dead` says so.
+    sent them might as well have died, and `dead` says so. While `forgetful` is
+    set, a watch that takes up an older one hears that the server no longer
+    keeps where it ended.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -34,6 +36,8 @@ class Wire:
         self._cut = asyncio.Event()
         self.sent: list[Sent] = []
         self.last: int | None = None
+        self.forgetful = False
+        self.forgotten = 0
         self.dead = asyncio.Event()
 
     @property
@@ -70,6 +74,10 @@ class Wire:
         if self.last is not None and len(self.writes) >= self.last:
             self.dead.set()
         last_words = self.dead.is_set()
+        asked = dict(query)
+        if streams and self.forgetful and asked.get("resourceVersion") and "sendInitialEvents" not in asked:
+            self.forgotten += 1
+            return _Expired()
         answer = await self._transport.request(
             method, path, query=query, headers=headers, body=body, streams=streams
         )
@@ -79,6 +87,25 @@ class Wire:
 
     async def close(self) -> None:
         """The transport is somebody else's."""
+
+
+class _Expired:
+    """The answer of a server that has forgotten."""
+
+    status = 410
+    headers: Mapping[str, str] = {"content-type": "application/json"}
+
+    async def read(self) -> bytes:
+        return (
+            b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,'
+            b'"message":"too old resource version"}'
+        )
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield await self.read()
+
+    async def close(self) -> None:
+        """It was answered at once."""
 
 
 class _Cuttable:

@@ -340,6 +340,23 @@ def test_an_object_without_owners_concerns_nobody_when_it_appears() -> None:
     assert paper.concerned(GARBAGE, None, lone, paper.world(GARBAGE)) == []
 
 
+def test_an_object_whose_owners_live_concerns_nobody_when_it_appears() -> None:
+    paper = Paper()
+    owner = thing(paper, "owner")
+    child = thing(paper, "child", owner)
+
+    assert paper.concerned(GARBAGE, None, child, paper.world(GARBAGE)) == []
+
+
+def test_an_object_one_of_whose_owners_is_not_seen_concerns_itself_when_it_appears() -> None:
+    paper = Paper()
+    gone, living = thing(paper, "gone"), thing(paper, "living")
+    paper.delete(meta.ref(gone))
+    child = thing(paper, "child", living, gone)
+
+    assert paper.concerned(GARBAGE, None, child, paper.world(GARBAGE)) == [meta.ref(child)]
+
+
 def test_actions_name_what_they_were_decided_on() -> None:
     paper = Paper()
     dead, living = thing(paper, "dead"), thing(paper, "living")

@@ -4,8 +4,9 @@ The containers of a pod as a kubelet sees them: what each was asked to be, and w
 A card is one container's status with what decides about its next step beside
 it: `spec`, whether it is an `init` container or a `sidecar` (an init container
 that stays), whether it is its `turn`, whether it `restarts` now that it has
-ended, whether its image has `changed`, how long its `backoff` is, and what is `said` of
-it: its image, command and arguments.
+ended, whether its image has `changed`, how long its `backoff` is, what its image is
+`called` (a digest is no name: it may spell anything), and what is `said` of it: its
+image, command and arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lamina.objects.types import Made, Obj
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
 
 _FIRST, _MOST = 10, 300
-_CARD = ("spec", "init", "sidecar", "turn", "restarts", "changed", "backoff", "said")
+_CARD = ("spec", "init", "sidecar", "turn", "restarts", "changed", "backoff", "called", "said")
 
 
 def cards(pod: Obj) -> list[Made]:
@@ -39,7 +40,9 @@ def cards(pod: Obj) -> list[Made]:
             one["restarts"] = _restarts(pod, container, one, sidecar)
             one["changed"] = one.get("image") != container.get("image")
             one["backoff"] = _duration(min(_MOST, _FIRST * 2 ** min(10, max(0, one["restartCount"] - 1))))
-            one["said"] = " ".join((one["spec"].get("image") or "", *_words(container)))
+            image = container.get("image") or ""
+            one["called"] = image.partition("@")[0]
+            one["said"] = " ".join((image, *_words(container)))
             made.append(one)
             if init:
                 turn = turn and (bool(one.get("started")) if sidecar else _has_succeeded(one))

@@ -15,7 +15,7 @@ from typing import Any
 
 from lamina.actors.stages.containers import became, cards
 from lamina.actors.stages.pods import settled
-from lamina.actors.stages.stage import Known, Stage, chosen
+from lamina.actors.stages.stage import Stage, chosen, chosen_by, possible
 from lamina.actors.stages.template import Scope
 from lamina.core.events import normal, warning
 from lamina.core.plan import Action, Delete, Emit, Patch, Plan, change
@@ -39,18 +39,17 @@ class Due:
 
 def due_first(obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime) -> Due | None:
     """Return the stage that is due first, of those that an object and its containers come to."""
-    known: Known = {}
-    possible = [one for one in stages if one.selector.matches(obj, one.name, known)]
+    about_containers: list[Stage] = []
+    about_it: list[Stage] = []
+    for one in possible(stages, obj):
+        (about_it if one.selector.containers is None else about_containers).append(one)
     found: list[Due] = []
-    about_containers = [one for one in possible if one.selector.containers is not None]
     for card in made if about_containers else ():
-        known = {}
-        fitting = [one for one in about_containers if one.selector.chooses(obj, card, known)]
-        stage = chosen(fitting, obj, card["name"])
+        stage = chosen_by(about_containers, obj, card)
         if stage is not None:
             found += _at(stage, obj, card, now)
     # Last, so that of what is due at once the containers come first: a pod that goes stops before it is gone.
-    whole = chosen([one for one in possible if one.selector.containers is None], obj)
+    whole = chosen(about_it, obj)
     if whole is not None:
         found += _at(whole, obj, None, now)
     if not found:

@@ -44,7 +44,7 @@ class Requirement:
         object.__setattr__(self, "is_met", _test(self.key, self.operator, self.values))
 
 
-Known: TypeAlias = dict[int, bool]
+Known = dict[int, bool]
 """What has been found out about one object, by the identity of what was asked: many stages require the same."""
 
 
@@ -132,21 +132,22 @@ class Selector:
     containers: tuple[Requirement, ...] | None = None
     share: Share = EVERYBODY
 
-    def matches(self, obj: Obj, name: str, known: Known) -> bool:
-        """Say whether an object is one of those that the stage of that name is for; `known` is of this object."""
+    only_requires: bool = field(init=False)
+    """Whether there is nothing to it but requirements: so it is with most."""
+
+    def __post_init__(self) -> None:
+        asks_more = self.labels is not None or bool(self.annotations) or self.share is not EVERYBODY
+        object.__setattr__(self, "only_requires", not asks_more)
+
+    def asks_for(self, obj: Obj, name: str) -> bool:
+        """Say whether an object that meets the requirements is one of those the stage of that name is for."""
         if self.labels is not None and not self.labels.matches(meta.labels(obj)):
             return False
         if self.annotations:
             given = meta.annotations(obj)
             if any(given.get(key) != value for key, value in self.annotations):
                 return False
-        if self.requirements and not all_met(self.requirements, {"": obj}, known):
-            return False
         return self.share is EVERYBODY or self.share.takes(obj, name)
-
-    def chooses(self, obj: Obj, container: Obj, known: Known) -> bool:
-        """Say whether a container of such an object is one the stage is about; `known` is of this container."""
-        return all_met(self.containers or (), {"": obj, "container": container}, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +193,10 @@ class Delay:
 
     def round_of(self, obj: Obj, container: Obj | None, now: datetime) -> int:
         """Return how many times the base has come round; nothing where it does not."""
+        if self.rounds is None:
+            return 0
         base = self._base(obj, {"": obj, "container": container})
-        return _round(base, self.rounds, now)[2] if self.rounds is not None and base is not None else 0
+        return _round(base, self.rounds, now)[2] if base is not None else 0
 
     def _base(self, obj: Obj, roots: Mapping[str, Any]) -> datetime | None:
         if self.since_deletion:
@@ -302,13 +305,13 @@ class Next:
     empty_finalizers: bool = False
     delete: bool = False
 
-    @property
-    def is_rest(self) -> bool:
-        """Say whether nothing is different: who comes to such a stage stays there."""
-        return self == _REST
+    is_rest: bool = field(init=False)
+    """Whether nothing is different: who comes to such a stage stays there."""
 
-
-_REST = Next()
+    def __post_init__(self) -> None:
+        changes = self.status, self.container, self.events, self.add_finalizers, self.remove_finalizers
+        different = any(one not in (None, ()) for one in changes) or self.empty_finalizers or self.delete
+        object.__setattr__(self, "is_rest", not different)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +324,30 @@ class Stage:
     delay: Delay
     next: Next
     weight: int = 0
+
+
+def possible(stages: Sequence[Stage], obj: Obj) -> list[Stage]:
+    """Return the stages that are for an object, or for containers of it, in their order."""
+    roots, known = {"": obj}, Known()
+    found: list[Stage] = []
+    for one in stages:
+        selector = one.selector
+        # Looked up here as well: this is asked of every stage at every change.
+        met = known.get(id(selector.requirements))
+        if met is None:
+            met = all_met(selector.requirements, roots, known)
+        if met and (selector.only_requires or selector.asks_for(obj, one.name)):
+            found.append(one)
+    return found
+
+
+def chosen_by(stages: Sequence[Stage], obj: Obj, container: Obj) -> Stage | None:
+    """Return which of the stages that are for containers of an object one of its containers comes to."""
+    roots, known = {"": obj, "container": container}, Known()
+    fitting = (one for one in stages if all_met(one.selector.containers or (), roots, known))
+    if not any(one.weight for one in stages):
+        return next(fitting, None)
+    return chosen(list(fitting), obj, container["name"])
 
 
 def chosen(stages: Sequence[Stage], obj: Obj, about: str = "") -> Stage | None:

@@ -35,6 +35,8 @@ _SHORTHANDS = {
     "@hourly": "0 * * * *",
 }
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 2**63 / 1e9
+"""In seconds: Go counts nanoseconds, in 64 bits."""
 _PIECE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 
 
@@ -155,13 +157,15 @@ def zone_named(name: str) -> tzinfo:
 
 
 def _period(text: str) -> timedelta:
-    pieces, end = [], 0
-    while (piece := _PIECE.match(text, end)) is not None:
-        pieces.append(float(piece[1]) * _UNITS[piece[2]])
+    """Return a duration as Go writes it; none is shorter than a second, those that go backwards included."""
+    rest = text[1:] if text.startswith(("+", "-")) else text
+    seconds, end = 0.0, len(rest) if rest == "0" else 0
+    while (piece := _PIECE.match(rest, end)) is not None:
+        seconds += float(piece[1]) * _UNITS[piece[2]]
         end = piece.end()
-    if not pieces or end < len(text):
+    if not rest or end < len(rest) or seconds >= _LONGEST:
         raise Unreadable(f'failed to parse duration @every {text}: time: invalid duration "{text}"')
-    return timedelta(seconds=max(1, int(sum(pieces))))
+    return timedelta(seconds=1 if text.startswith("-") else max(1, int(seconds)))
 
 
 def _field(text: str, low: int, high: int, words: dict[str, int]) -> _Field:

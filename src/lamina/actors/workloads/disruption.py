@@ -317,7 +317,7 @@ def pod_changed(world: World, change: Change) -> Iterable[Ref]:
     """A pod concerns its budgets, and itself where it says that it is about to go."""
     if change.after is not None and _disturbed(change.after) is not None:
         yield change.ref
-    if not same(change, _bearing):
+    if world.count(BUDGET) and not same(change, _bearing):
         yield from dict.fromkeys(ref for pod in sides(change) for ref in budgets_of(world, pod))
 
 

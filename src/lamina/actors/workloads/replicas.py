@@ -46,6 +46,8 @@ from lamina.objects.types import GroupKind, Made, Obj, Ref
 BURST = 500
 """How many pods are made or deleted before somebody looks again."""
 
+_TOGETHER = timedelta(milliseconds=20)
+"""How long news of a pod waits for more: pods come up by the hundred, and each look is at all of them."""
 _FAILURE = "ReplicaFailure"
 
 
@@ -98,7 +100,7 @@ def controller(flavour: Flavour, name: str) -> Controller[View]:
         name=name,
         watches=(
             Watch(selects=only(*flavour.kind), concerns=itself),
-            Watch(selects=only(*POD), concerns=concerns),
+            Watch(selects=only(*POD), concerns=concerns, delay=_TOGETHER),
         ),
         gather=gather,
         questions=_questions,

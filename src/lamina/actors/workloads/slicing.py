@@ -123,7 +123,7 @@ def _fill(group: Group, existing: Sequence[Obj], most: int, same: Identity) -> _
     left = list(wanted.values())
     for _, endpoints, moved in sorted(held, key=lambda one: -len(one[1])):
         if moved and left:
-            room = most - len(endpoints)
+            room = max(0, most - len(endpoints))
             endpoints += left[:room]
             left = left[room:]
     new: list[list[Made]] = []

@@ -51,7 +51,7 @@ def new_child(desired: Obj) -> Made:
     """Return a child to be made, with what is desired of it written down."""
     metadata = {key: value for key, value in meta.metadata(desired).items() if key not in _SYSTEM}
     made: Made = stated({**desired, "metadata": metadata})
-    return _annotated(made, desired)
+    return meta.with_annotation(made, LAST_APPLIED, _record(desired))
 
 
 def merged(observed: Obj, desired: Obj) -> Made:
@@ -61,9 +61,11 @@ def merged(observed: Obj, desired: Obj) -> Made:
     The very same values come back where nothing differs, the record of what was
     desired included: that is compared as JSON, not by the letter.
     """
-    before = last_applied(observed)
-    wanted = stated(desired)
-    became: Made = _merge(observed, stated(before), wanted)
+    wanted, record = stated(desired), _record(desired)
+    written = meta.annotations(observed).get(LAST_APPLIED)
+    # Word for word what is desired now, as it is on every child that nothing has happened to: no need to read it.
+    again = written == record and LAST_APPLIED not in meta.annotations(desired)
+    became: Made = _merge(observed, wanted if again else stated(last_applied(observed)), wanted)
     metadata = dict(became.get("metadata") or {})
     there = meta.metadata(observed)
     for field in _SYSTEM:
@@ -71,18 +73,20 @@ def merged(observed: Obj, desired: Obj) -> Made:
         if field in there:
             metadata[field] = there[field]
     became["metadata"] = metadata
+    # A hook may speak of a child in another version than it is seen in.
+    became |= {field: observed[field] for field in ("apiVersion", "kind") if field in observed}
     became.pop("status", None)
     if "status" in observed:
         became["status"] = observed["status"]
-    if is_as_last_applied(observed, desired):
-        text = meta.annotations(observed)[LAST_APPLIED]
-        annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: text}
-        return {**became, "metadata": {**metadata, "annotations": annotations}}
-    return _annotated(became, desired)
+    if written and written != record and is_as_last_applied(observed, desired):
+        record = written
+    return meta.with_annotation(became, LAST_APPLIED, record)
 
 
 def is_as_last_applied(observed: Obj, desired: Obj) -> bool:
     """Say whether a child was last made as it is desired now, whatever has become of it since."""
+    if meta.annotations(observed).get(LAST_APPLIED) == _record(desired):
+        return True
     before = last_applied(observed)
     return bool(before) and is_same(_meant(before), _meant(desired))
 
@@ -116,12 +120,13 @@ def differs(observed: Obj, became: Obj) -> bool:
     return not is_same(_solid(observed), _solid(became))
 
 
-def _annotated(obj: Obj, desired: Obj) -> Made:
+def _record(desired: Obj) -> str:
+    """Return what is written down of what is desired."""
     kept = {key: value for key, value in meta.annotations(desired).items() if key != LAST_APPLIED}
     recorded = {**desired, "metadata": {**meta.metadata(desired)}}
     if "annotations" in recorded["metadata"]:
         recorded["metadata"]["annotations"] = kept
-    return meta.with_annotation(obj, LAST_APPLIED, as_go_writes(recorded))
+    return as_go_writes(recorded)
 
 
 def as_go_writes(value: Any) -> str:
@@ -135,7 +140,9 @@ def as_go_writes(value: Any) -> str:
 
 def stated(value: Any) -> Any:
     """Return what is really desired: without the nulls, and with whole numbers as whole numbers."""
-    if isinstance(value, Mapping):
+    if value.__class__ is str:
+        return value
+    if value.__class__ is dict or isinstance(value, Mapping):
         return {key: stated(one) for key, one in value.items() if one is not None}
     if isinstance(value, list):
         return [stated(one) for one in value]
@@ -145,7 +152,9 @@ def stated(value: Any) -> Any:
 
 
 def _merge(observed: Any, before: Any, desired: Any) -> Any:
-    if isinstance(observed, Mapping):
+    if observed.__class__ is str:
+        return desired
+    if observed.__class__ is dict or isinstance(observed, Mapping):
         return _merge_objects(observed, _mapping(before), _mapping(desired))
     if isinstance(observed, list):
         return _merge_lists(observed, _list(before), _list(desired))
@@ -188,7 +197,7 @@ def _by(key: tuple[str, ...], items: Sequence[Any]) -> dict[tuple[str, ...], Any
 
 
 def _mapping(value: Any) -> Obj:
-    return value if isinstance(value, Mapping) else {}
+    return value if value.__class__ is dict or isinstance(value, Mapping) else {}
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -8,11 +8,11 @@ where the server applies, what it would make of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lamina.core.questions import Answers, Call, Question
-from lamina.families.metacontroller.desired import desired, observed
+from lamina.core.questions import Answers, Call, Follow, Listed, Question
+from lamina.families.metacontroller.desired import Key, desired, observed
 from lamina.families.metacontroller.hooks import Response, Shown, read_composite, read_decorator, sync_request
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE
@@ -21,6 +21,9 @@ from lamina.families.metacontroller.revisions import Kept, as_it_was
 from lamina.families.metacontroller.rolling import Album, album
 from lamina.families.metacontroller.view import View
 from lamina.families.metacontroller.webhooks import Endpoint, credentials_of, look_in
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import GroupKind, Obj
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,9 @@ def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
         if unseen:
             return tuple(unseen)
         related = shown(view, customize, rules, answers)
+    others = [one for one in _in_other_versions(view) if one not in answers]
+    if others:
+        return tuple(others)
     calls = [
         _call(view, endpoint, one, related, answers)
         for one in _revisions(view)
@@ -64,7 +70,8 @@ def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
     ]
     if calls:
         return tuple(calls)
-    return _rehearsals(view, answers)
+    in_the_way = tuple(one for one in _in_the_way(view, answers) if one not in answers)
+    return in_the_way or _rehearsals(view, answers)
 
 
 def wishes(view: View, answers: Answers) -> Wishes:
@@ -76,7 +83,11 @@ def wishes(view: View, answers: Answers) -> Wishes:
     for one in _revisions(view):
         body = answers.said(endpoint.purpose, _about(view, one))
         assert body is not None, "everything has been asked"
-        responses[_name(one)] = read(endpoint, body)
+        # Asked for several times in a pass, and reading an answer is not for nothing.
+        known: tuple[bytes, Response] | None = view.notes.get(f"response {_name(one)}")
+        if known is None or known[0] is not body:
+            known = view.notes[f"response {_name(one)}"] = (body, read(endpoint, body))
+        responses[_name(one)] = known[1]
     rolls = album(view) if _rolls(view) else None
     return Wishes(latest=next(iter(responses)), responses=responses, album=rolls)
 
@@ -103,9 +114,44 @@ def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown,
     parent = view.parent
     if revision is not None:
         parent = as_it_was(parent, revision.revision, view.setup.paths)
-    body = sync_request(view.setup, endpoint, parent, view.children, related, finalizing=view.is_finalizing)
+    children = {**view.children, **_seen_otherwise(view, answers)}
+    body = sync_request(view.setup, endpoint, parent, children, related, finalizing=view.is_finalizing)
     look = look_in(answers, view.world.kinds)
-    return endpoint.call(body, look, about=_about(view, revision))
+    return endpoint.call(body, look, about=_about(view, revision), asked_by=view.setup.asked_by)
+
+
+def _in_other_versions(view: View) -> Iterator[Follow]:
+    """Yield the children that are to be shown in another version too, as questions."""
+    for kind in view.setup.also:
+        those = next(objects for one, objects in view.children.items() if one.group_kind == kind.group_kind)
+        if those:
+            places = tuple(sorted(set(map(meta.namespace, those)))) if kind.namespaced else None
+            yield Follow(kind=kind, namespaces=places, names=tuple(sorted(set(map(meta.name, those)))))
+
+
+def _seen_otherwise(view: View, answers: Answers) -> Shown:
+    uids = {meta.uid(obj) for those in view.children.values() for obj in those} if view.setup.also else set()
+    found: dict[Kind, tuple[Obj, ...]] = dict.fromkeys(view.setup.also, ())
+    for follow in _in_other_versions(view):
+        listed = answers.get(follow)
+        if isinstance(listed, Listed):
+            found[follow.kind] = tuple(obj for obj in listed.objects if meta.uid(obj) in uids)
+    return found
+
+
+def _in_the_way(view: View, answers: Answers) -> Iterator[Follow]:
+    """Yield what has a name that a child is to have: when it goes, the child may come."""
+    there, home = observed(view), meta.namespace(view.parent)
+    for response in wishes(view, answers).responses.values():
+        for obj in response.children:
+            kind = GroupKind(meta.ref(obj).group, str(obj["kind"]))
+            rule = view.setup.children.get(kind)
+            if rule is None:
+                continue
+            ref = rule.kind.ref(meta.namespace(obj) or home, meta.name(obj))
+            if Key(kind, ref.namespace, ref.name) not in there and view.world.get(ref) is not None:
+                places = (ref.namespace,) if rule.kind.namespaced else None
+                yield Follow(kind=rule.kind, namespaces=places, names=(ref.name,))
 
 
 def _rehearsals(view: View, answers: Answers) -> tuple[Question, ...]:

@@ -155,7 +155,8 @@ def tally(setup: Setup) -> Controller[Tally]:
         for kind, rule in setup.parents.items()
     ]
     return Controller(
-        name=f"{setup.kind.kind}-{setup.name}-tally",
+        # No object has a slash in its name, so no other controller has this one.
+        name=f"{setup.kind.kind}-{setup.name}/tally",
         edition=edition(setup),
         watches=tuple(watches),
         gather=partial(count, setup),

@@ -28,6 +28,7 @@ from lamina.objects.types import Made, Obj
 
 _SETTLES = timedelta(seconds=10)
 """Whoever undoes a child as soon as it is made would have it recreated for ever; so it is given this long."""
+_UNCHANGEABLE = 422
 _SYSTEM = (
     "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "managedFields",
@@ -46,15 +47,19 @@ class Means:
         """Say whether a child is what a hook wants already."""
         if not self.view.setup.applies:
             return self.is_as_merged(child, observed) or self.would_end_the_same(child, observed)
-        body = self._body(child)
-        if LAST_APPLIED not in meta.annotations(observed) and is_stated(observed, body, MANAGER):
+        in_place = child.rule.method is Method.IN_PLACE
+        if in_place and LAST_APPLIED in meta.annotations(observed):
+            # The record of the other means has to go.
+            return False
+        if is_stated(observed, self._body(child), MANAGER):
             return True
         match self.answers.get(self.rehearsal(child, observed)):
             case Found(obj):
                 return is_same(_bare(obj), _bare(observed))
-            case Refused():
-                # What the server would not do is no reason to take away what is there.
-                return True
+            case Refused(code=code):
+                # What the server will not have changed is recreated. What it will not do at all is no
+                # reason to take away what is there; in place it is tried, so that somebody hears why.
+                return not in_place and code != _UNCHANGEABLE
             case _:
                 return False
 
@@ -97,6 +102,7 @@ class Means:
         """Say whether only the server can tell if a child is as it should be."""
         return (
             self.view.setup.applies
+            and child.rule.method is not Method.ON_DELETE
             and not meta.is_deleting(observed)
             and not is_stated(observed, self._body(child), MANAGER)
             and self.rehearsal(child, observed) not in self.answers

@@ -38,7 +38,7 @@ from lamina.families.metacontroller.desired import Desired, Key, desired, in_kin
 from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE, MANAGER
-from lamina.families.metacontroller.rolling import Rolled, roll, with_condition
+from lamina.families.metacontroller.rolling import Rolled, news, roll, with_condition
 from lamina.families.metacontroller.setup import Setup
 from lamina.families.metacontroller.standing import answered, failed
 from lamina.families.metacontroller.view import View
@@ -141,9 +141,13 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
             because = wanted.rolled.step.because
         made, wake = _children(view, means, wanted, there, now)
         stages += made
+        if wanted.rolled is not None:
+            stages += _stage("tell", [Emit(event=event) for event in news(view, wanted.rolled, now)])
     if ends:
         # Last of all: whoever is let go is not looked at again.
         because = "its finalize hook says that it is finalized"
+        if view.is_deleting and _manages(view) and view.revisions:
+            stages.append(Stage("forget its revisions", tuple(map(delete, view.revisions))))
         return Plan(stages=(*stages, Stage("let go", (_let_go(view, wanted),))), because=because)
     stages += _report(view, wanted)
     stages += _stage("say who answers", answered(view.world, view.setup, now))
@@ -153,6 +157,7 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
         appointment=wanted.again,
         because=because,
         failure=_failure(wanted.wrong),
+        progress=wanted.rolled.step.progress if wanted.rolled is not None else {},
     )
 
 

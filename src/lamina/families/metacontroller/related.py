@@ -27,7 +27,9 @@ def customize_call(view: View, endpoint: Endpoint, look: Secret) -> Call:
         [view.setup.name, meta.uid(view.setup.obj), meta.generation(view.setup.obj), meaning(view.parent)]
     )
     body = customize_request(view.setup, view.parent)
-    return endpoint.call(body, look, about=view.about, memo=memo, memo_seconds=_KEPT)
+    return endpoint.call(
+        body, look, about=view.about, memo=memo, memo_seconds=_KEPT, asked_by=view.setup.asked_by
+    )
 
 
 def read_rules(

@@ -13,12 +13,13 @@ never had one, must not have everything replaced at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lamina.core.children import Method
 from lamina.core.claims import Claims, resolve
+from lamina.core.events import normal, warning
 from lamina.core.history import history, prune
 from lamina.core.pace import Pace, Rounding, amount
 from lamina.core.plan import Action, Create, Stage, change, delete
@@ -27,10 +28,11 @@ from lamina.core.revision import Revision
 from lamina.core.rollout import Standing, Step, Target, advance
 from lamina.families.metacontroller.desired import Desired, Key
 from lamina.families.metacontroller.means import Means
+from lamina.families.metacontroller.names import MANAGER
 from lamina.families.metacontroller.revisions import Kept, kept_revisions, revision_name, snapshot, written
 from lamina.families.metacontroller.view import View
 from lamina.merge.patches import create_merge_patch
-from lamina.objects import meta
+from lamina.objects import conditions, meta
 from lamina.objects.diff import is_same
 from lamina.objects.types import GroupKind, Made, Obj
 
@@ -54,6 +56,13 @@ class Album:
 
 def album(view: View) -> Album:
     """Return the revisions of a parent; the latest is made up where nobody has kept it yet."""
+    known: Album | None = view.notes.get("album")
+    if known is None:
+        known = view.notes["album"] = _album(view)
+    return known
+
+
+def _album(view: View) -> Album:
     kept = kept_revisions(view)
     patch = snapshot(view.parent, view.setup.paths)
     same = [one for one in kept if one.revision.holds(patch)]
@@ -219,6 +228,25 @@ def _condition(latest: str, targets: Sequence[Target], step: Step) -> Made:
         return _updated("True", "OnLatestRevision", f"latest ControllerRevision: {latest}")
     late = next(target for target in targets if step.standing[target.key] is Standing.MOVING)
     return _updated("False", "RolloutWaiting", late.verdict.because or step.because)
+
+
+def news(view: View, rolled: Rolled, now: datetime) -> Iterator[Made]:
+    """Yield the events of a roll: who moves, that nobody can any more, that all have."""
+    said = rolled.condition
+    before = conditions.find((view.parent.get("status") or {}).get("conditions") or (), said["type"])
+    occasion = str(meta.generation(view.parent))
+    was = before.get("reason", "") if before is not None else ""
+    match said["reason"]:
+        case "RolloutProgressing":
+            yield normal(view.parent, said["reason"], said["message"], by=MANAGER, now=now, occasion=occasion)
+        case "RolloutStalled" if was != "RolloutStalled":
+            yield warning(
+                view.parent, said["reason"], said["message"], by=MANAGER, now=now, occasion=occasion
+            )
+        case "OnLatestRevision" if was not in ("", "OnLatestRevision"):
+            yield normal(
+                view.parent, "RolloutComplete", said["message"], by=MANAGER, now=now, occasion=occasion
+            )
 
 
 def _updated(status: str, reason: str, message: str) -> Made:

@@ -13,9 +13,10 @@ from datetime import timedelta
 
 from lamina.core.children import Method
 from lamina.core.probe import Probe, all_of, has_condition
+from lamina.core.questions import AskedBy
 from lamina.errors import BadRequest, SpecError
 from lamina.families.metacontroller import api
-from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, finalizer
+from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, MANAGER, finalizer
 from lamina.families.metacontroller.webhooks import Endpoint, endpoint
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
@@ -79,6 +80,8 @@ class Setup:
     sync: Endpoint | None
     finalize: Endpoint | None
     resync: timedelta | None
+    also: tuple[Kind, ...] = ()
+    """Other versions in which children are shown to hooks too, where several rules name one kind."""
     generates_selector: bool = False
     paths: tuple[Path, ...] = ()
     history_limit: int = 0
@@ -92,6 +95,11 @@ class Setup:
     @property
     def finalizer(self) -> str:
         return finalizer(self.kind, self.name)
+
+    @property
+    def asked_by(self) -> AskedBy:
+        """Return on whose account its hooks are called."""
+        return AskedBy(MANAGER, self.kind.kind, self.name)
 
     @property
     def rolls(self) -> bool:
@@ -137,6 +145,7 @@ def composite(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
             )
         },
         children={rule.kind.group_kind: rule for rule in children},
+        also=_other_versions(children),
         customize=endpoint("customize", spec.hooks.customize, configs),
         sync=endpoint("sync", spec.hooks.sync, configs),
         finalize=endpoint("finalize", spec.hooks.finalize, configs),
@@ -163,12 +172,19 @@ def decorator(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
         kind=DECORATOR,
         parents=_parent_rules(kinds, spec.resources),
         children={rule.kind.group_kind: rule for rule in children},
+        also=_other_versions(children),
         customize=endpoint("customize", spec.hooks.customize, configs),
         sync=endpoint("sync", spec.hooks.sync, configs),
         finalize=endpoint("finalize", spec.hooks.finalize, configs),
         resync=_period(spec.resync_period_seconds),
         applies=applies,
     )
+
+
+def _other_versions(rules: Sequence[ChildRule]) -> tuple[Kind, ...]:
+    """Return the versions of kinds that a later rule names in another one: it is the later rule that counts."""
+    last = {rule.kind.group_kind: rule.kind for rule in rules}
+    return tuple(dict.fromkeys(rule.kind for rule in rules if rule.kind not in last.values()))
 
 
 def _parent_rules(kinds: Kinds, resources: Sequence[api.DecoratedResource]) -> Mapping[GroupKind, ParentRule]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from lamina.core.world import Change, World
 from lamina.errors import BadRequest, SpecError
@@ -44,6 +45,8 @@ class View:
     revisions: tuple[Obj, ...] = ()
     adopts: tuple[Obj, ...] = ()
     releases: tuple[Obj, ...] = ()
+    notes: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What has been worked out about it already, and would come out the same."""
 
     @property
     def is_wanted(self) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from lamina.core.questions import Answers, Call, Credentials, Follow, Listed
+from lamina.core.questions import NOBODY, Answers, AskedBy, Call, Credentials, Follow, Listed
 from lamina.errors import SpecError
 from lamina.families.metacontroller.api import (
     BasicAuth,
@@ -55,7 +55,14 @@ class Endpoint:
         return tuple(_needed(self.secured)) if self.secured is not None else ()
 
     def call(
-        self, body: bytes, look: Secret, *, about: str = "", memo: str = "", memo_seconds: float = 0.0
+        self,
+        body: bytes,
+        look: Secret,
+        *,
+        about: str = "",
+        memo: str = "",
+        memo_seconds: float = 0.0,
+        asked_by: AskedBy = NOBODY,
     ) -> Call:
         """Return the call that says this to the hook; SpecError where its credentials cannot be had."""
         return Call(
@@ -69,6 +76,7 @@ class Endpoint:
             about=about,
             etag=self.etag,
             etag_seconds=self.etag_seconds,
+            asked_by=asked_by,
         )
 
     def check(self, look: Secret) -> None:

@@ -20,12 +20,14 @@ from lamina.server.custom.columns import validate_columns, validate_selectable, 
 from lamina.server.custom.conversion import validate_conversion
 from lamina.server.custom.document import Document, inner_names, internal, walk
 from lamina.server.custom.formats import format_check
+from lamina.server.custom.golang import same
 from lamina.server.custom.inner import inner_form, shown_versions
 from lamina.server.custom.keywords import validate_keywords
 from lamina.server.custom.names import is_established
 from lamina.server.custom.presets import validate_defaults
 from lamina.server.custom.structural import beyond_structure, validate_structure
 from lamina.server.fields import forbidden, invalid, not_supported, required
+from lamina.server.rules.accepted import validate_rules
 
 _AT_ROOT: Final = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum",
@@ -95,6 +97,7 @@ def _whole(crd: Obj, old: Obj | None) -> list[Cause]:
 def _spec(crd: Obj, old: Obj | None) -> Iterator[Cause]:
     spec = crd["spec"]
     shared, versions = inner_form(spec)
+    known = _known(old)
     yield from _group(spec.get("group") or "")
     scope = spec.get("scope") or ""
     if not scope:
@@ -114,14 +117,14 @@ def _spec(crd: Obj, old: Obj | None) -> Iterator[Cause]:
         if complaints := names.label_1035(version.get("name") or ""):
             yield invalid(f"{path}.name", version.get("name") or "", ",".join(complaints))
         below = version.get("subresources") if per_version else shared.get("subresources")
-        yield from _version(version, path, has_status="status" in (below or {}))
+        yield from _version(version, path, known, has_status="status" in (below or {}))
     yield from _of_versions(versions, shown_versions(spec, versions))
     yield from _version_field(versions)
     yield from _required_names(spec["names"])
     yield from _names(spec["names"], "spec.names")
     subresources = [shared.get("subresources"), *(version.get("subresources") for version in versions)]
     any_status = any("status" in (below or {}) for below in subresources)
-    yield from _schema(_document(shared), "spec.validation", has_status=any_status)
+    yield from _schema(_document(shared), "spec.validation", known, has_status=any_status)
     yield from validate_subresources(shared.get("subresources") or {}, "spec.subresources")
     yield from validate_columns(shared.get("additionalPrinterColumns") or (), "spec.additionalPrinterColumns")
     if selectable := shared.get("selectableFields"):
@@ -137,6 +140,14 @@ def _document(holder: Mapping[str, Any]) -> Document | None:
     return found
 
 
+def _known(crd: Obj | None) -> list[Document | None]:
+    """Return the schemas of a CRD that is stored already."""
+    if crd is None:
+        return []
+    shared, versions = inner_form(crd["spec"])
+    return [_document(holder) for holder in (shared, *versions)]
+
+
 def _has_defaults(holders: list[Made]) -> bool:
     return any("default" in node for holder in holders for node in walk(_document(holder) or {}))
 
@@ -150,13 +161,15 @@ def _group(group: str) -> Iterator[Cause]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _version(version: Mapping[str, Any], path: str, *, has_status: bool) -> Iterator[Cause]:
+def _version(
+    version: Mapping[str, Any], path: str, known: Sequence[Document | None], *, has_status: bool
+) -> Iterator[Cause]:
     warning = version.get("deprecationWarning")
     for complaint in _deprecation(bool(version.get("deprecated")), warning):
         # Being optional, it is shown as JSON and not as a string of Go.
         shown = f"Invalid value: {json_text(warning)}: {complaint}"
         yield Cause("FieldValueInvalid", shown, f"{path}.deprecationWarning")
-    yield from _schema(_document(version), f"{path}.schema", has_status=has_status)
+    yield from _schema(_document(version), f"{path}.schema", known, has_status=has_status)
     yield from validate_subresources(version.get("subresources") or {}, f"{path}.subresources")
     columns = version.get("additionalPrinterColumns") or ()
     yield from validate_columns(columns, f"{path}.additionalPrinterColumns")
@@ -196,19 +209,28 @@ def _deprecation(deprecated: bool, warning: str | None) -> Iterator[str]:
         position += len(character.encode())
 
 
-def _schema(document: Document | None, path: str, *, has_status: bool) -> Iterator[Cause]:
+def _schema(
+    document: Document | None, path: str, known: Sequence[Document | None], *, has_status: bool
+) -> Iterator[Cause]:
+    """Yield what is wrong with a schema; the rules of one that is among the `known` were accepted once."""
     if document is None:
         return
+    is_known = any(one is not None and same(one, document) for one in known)
     path = f"{path}.openAPIV3Schema"
     said = list(_root(document, path, has_status=has_status))
     unreadable = beyond_structure(document)
+    shapeless: list[Cause] = []
     if unreadable is None:
-        said += validate_structure(document, path) or validate_defaults(document, path)
-    said += validate_keywords(document, path)
+        shapeless = validate_structure(document, path) or validate_defaults(document, path)
+        said += shapeless
+    odd = validate_keywords(document, path)
+    said += odd
     if not said and unreadable is not None:
         # Whatever cannot be read has usually been complained about by a better name.
         said.append(invalid(path, "", unreadable))
     yield from said
+    if unreadable is None and not shapeless and not is_known:
+        yield from validate_rules(document, path, [cause.field for cause in odd])
 
 
 def _root(document: Document, path: str, *, has_status: bool) -> Iterator[Cause]:

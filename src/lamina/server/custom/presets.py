@@ -15,6 +15,7 @@ from lamina.server.custom.prune import IDENTITY, root_pruner, value_pruner
 from lamina.server.custom.walker import Walker
 from lamina.server.fields import invalid
 from lamina.server.kind import Findings
+from lamina.server.rules.judged import Rules
 
 _Surround = Callable[[Any], Any]
 """Builds the resource around a value that stands somewhere in its metadata."""
@@ -78,7 +79,16 @@ def _of_metadata(node: Document, path: str, root: Document, surround: _Surround)
         said = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
         yield invalid(path, shown_value(default), f"must result in valid metadata: {said}")
         return
-    yield from Walker(node, as_default=True).causes(default, path)
+    yield from _by_schema(node, default, path)
+
+
+def _by_schema(node: Document, default: Any, path: str) -> list[Cause]:
+    """Return what the schema has against its default; rules are asked of one that is otherwise in order."""
+    causes = Walker(node, as_default=True).causes(default, path)
+    if causes:
+        return causes
+    rules = Rules(node, resource=bool(node.get(_RESOURCE)))
+    return rules.judge(default, default, path, ratchets=False).causes
 
 
 def _of_value(node: Document, path: str) -> Iterator[Cause]:
@@ -95,4 +105,4 @@ def _of_value(node: Document, path: str) -> Iterator[Cause]:
         yield problem.cause
         return
     causes = list(judge.causes(decoded, path))
-    yield from causes or Walker(node, as_default=True).causes(default, path)
+    yield from causes or _by_schema(node, default, path)

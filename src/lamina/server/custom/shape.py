@@ -26,8 +26,9 @@ from lamina.server.custom.ratchet import Link
 from lamina.server.custom.scale import ScalePaths, validate_replicas, validate_selector
 from lamina.server.custom.walker import Walker
 from lamina.server.fields import invalid
-from lamina.server.kind import Column, Findings
+from lamina.server.kind import Column, Excused, Findings
 from lamina.server.misread import unhandled
+from lamina.server.rules.judged import Rules
 from lamina.server.tables import PathColumns
 
 _WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]|[0-9]{19}")
@@ -79,6 +80,10 @@ class Form:
         if document is None:
             return None
         return fast_check(document) or (lambda value: False), Walker(document)
+
+    @cached_property
+    def rules(self) -> Rules:
+        return Rules(self.document)
 
     def clean(self, obj: Made, findings: Findings) -> None:
         """Prune an object in place, drop its idle nulls, and decode embedded metadata; raises Misfit."""
@@ -205,20 +210,20 @@ class CustomShape:
         causes = [*self.form.causes(whole), *self._scale_causes(obj, spec=True)]
         causes += self.form.embedded_causes(whole)
         causes += self.form.list_causes(obj)
-        return self._with_unchecked(causes)
+        return self._with_rules(causes, whole, None)
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
+        whole, before = self._whole(new), self._whole(old)
         if subresource == "status":
             causes = [*self.form.status_causes(new, old), *self._scale_causes(new, spec=False)]
         else:
-            whole = self._whole(new)
-            causes = self.form.causes(whole, self._whole(old))
+            causes = self.form.causes(whole, before)
             causes += self._scale_causes(new, spec=True)
             causes += self.form.embedded_causes(whole)
         lists = self.form.list_causes(new)
         if lists and not self.form.list_causes(old):
             causes += lists
-        return self._with_unchecked(causes)
+        return self._with_rules(causes, whole, before)
 
     def _whole(self, obj: Obj) -> Made:
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
@@ -232,10 +237,14 @@ class CustomShape:
             causes += validate_selector(obj, self.scale.selector)
         return causes
 
-    def _with_unchecked(self, causes: list[Cause]) -> list[Cause]:
-        if self.form.has_rules and any(cause.reason in _BLOCKING for cause in causes):
-            causes.append(_UNCHECKED)
-        return causes
+    def _with_rules(self, causes: list[Cause], new: Obj, old: Obj | None) -> list[Cause]:
+        """Return what is wrong, with what rules have to say, if the object is in good enough shape to be asked about."""
+        if not self.form.has_rules:
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, _UNCHECKED]
+        verdict = self.form.rules.judge(new, old)
+        return [*causes, *verdict.causes, *(Excused(*cause) for cause in verdict.excused)]
 
     def warn(self, new: Obj, old: Obj | None) -> Sequence[str]:
         return ()

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.limits import PER_CALL, PER_OBJECT
 from lamina.cel.errors import CelError
 from lamina.cel.schema import Declared
@@ -24,6 +25,7 @@ from lamina.cel.values import NONE, Optional
 from lamina.server.custom.document import Document, item_schema, value_schema
 from lamina.server.custom.ratchet import key_of
 from lamina.server.rules.compiled import OLD, RULES, SELF, compile_rules
+from lamina.server.rules.measured import sizes_in
 from lamina.server.rules.types import of_element, of_property, of_root
 
 _KEYS: Final = "x-kubernetes-list-map-keys"
@@ -102,8 +104,8 @@ class Glance:
 
     __slots__ = ("_left",)
 
-    def __init__(self) -> None:
-        self._left = PER_OBJECT
+    def __init__(self, budget: int = PER_OBJECT) -> None:
+        self._left = budget
 
     def look(self, node: Node, value: Any, old: Any) -> None:
         if value is None:
@@ -132,7 +134,13 @@ class Glance:
                 raise Unsettled
             if rule.compares and not (old is not None or rule.optional):
                 continue
-            self._left -= min(rule.check.most, PER_CALL)
+            most = rule.check.most
+            if rule.check.uncounted is not None:
+                program = rule.check.uncounted
+                most = estimate(program.checked, program.environment, sizes_in(variables)).most
+                if most > PER_CALL:
+                    raise Unsettled
+            self._left -= most
             if self._left < 0:
                 raise Unsettled
             try:

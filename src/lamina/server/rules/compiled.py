@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lamina.cel.cost.estimate import estimate
-from lamina.cel.declare import Environment, Variable
+from lamina.cel.cost.limits import PER_CALL
+from lamina.cel.declare import Environment, Limits, Variable
 from lamina.cel.environment import KUBERNETES
 from lamina.cel.errors import CompileError, ConstantError
 from lamina.cel.program import Program, compile_expression
@@ -29,11 +30,17 @@ OLD: Final = "oldSelf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """A compiled expression, or why it is none; `most` is what evaluating it may cost at most."""
+    """
+    A compiled expression, or why it is none; `most` is what evaluating it may cost at most.
+
+    `uncounted` is the same program without a limit, where the first one has to
+    count: it is for values that are known to be small enough.
+    """
 
     program: Program | None = None
     most: int = 0
     problem: str = ""
+    uncounted: Program | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +122,9 @@ def _check(text: str, declared: Declared, environment: Environment) -> tuple[Exp
     if program.result != BOOL:
         return Expression(problem="cel expression must evaluate to a bool"), False
     compares = OLD in text and OLD in reads(program.checked, environment).variables
-    return Expression(program=program, most=_most(program, declared)), compares
+    most = _most(program, declared)
+    uncounted = Program(program.checked, environment.extend(limits=Limits())) if most > PER_CALL else None
+    return Expression(program=program, most=most, uncounted=uncounted), compares
 
 
 def _message(text: str, declared: Declared, environment: Environment) -> Expression:

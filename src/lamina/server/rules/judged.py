@@ -13,11 +13,20 @@ from typing import Any, Final, NamedTuple
 from lamina.cel.cost.limits import MESSAGE_BYTES, PER_OBJECT
 from lamina.cel.errors import CostExceeded
 from lamina.errors import Cause
+from lamina.objects.printing import quoted
 from lamina.server import fields
 from lamina.server.custom.document import Document
 from lamina.server.custom.problems import shown_value
 from lamina.server.custom.ratchet import Link
-from lamina.server.rules.asked import Glance, Node, Unsettled, counterpart, counterparts, root_of, with_optional
+from lamina.server.rules.asked import (
+    Glance,
+    Node,
+    Unsettled,
+    counterpart,
+    counterparts,
+    root_of,
+    with_optional,
+)
 from lamina.server.rules.compiled import Expression, Rule
 
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -43,14 +52,27 @@ class Rules:
         self._document = document
         self._root = root_of(document, resource=resource)
 
-    def judge(self, new: Any, old: Any = None, path: str = "", *, ratchets: bool = True) -> Verdict:
-        """Return what is wrong with an object; `path` is where it stands, nothing for one that stands alone."""
+    def judge(
+        self,
+        new: Any,
+        old: Any = None,
+        path: str = "",
+        *,
+        ratchets: bool = True,
+        budget: int = PER_OBJECT,
+    ) -> Verdict:
+        """
+        Return what is wrong with an object, or with what an update makes of it.
+
+        `path` is where it stands, nothing for one that stands alone; `budget` is
+        what all rules together may cost.
+        """
         if self._root is None:
             return _CLEAR
         try:
-            Glance().look(self._root, new, old)
+            Glance(budget).look(self._root, new, old)
         except Unsettled:
-            judge = _Judge()
+            judge = _Judge(budget)
             link = Link(self._document, new, old) if old is not None and ratchets else None
             judge.look(self._root, new, old, path, _Ties(link, None))
             return Verdict(judge.causes, judge.excused)
@@ -89,8 +111,8 @@ class _Judge:
 
     __slots__ = ("_left", "causes", "excused")
 
-    def __init__(self) -> None:
-        self._left = PER_OBJECT
+    def __init__(self, budget: int) -> None:
+        self._left = budget
         self.causes: list[Cause] = []
         self.excused: list[Cause] = []
 
@@ -191,7 +213,7 @@ class _Judge:
                 "no further validation rules will be run"
             )
         elif isinstance(outcome.error, CostExceeded):
-            source = fields.quoted(rule.written["messageExpression"])
+            source = quoted(rule.written["messageExpression"])
             why = (
                 "no further validation rules will be run due to call cost exceeds limit for "
                 f"messageExpression: {source}"

@@ -8,6 +8,7 @@ last of them is removed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from lamina.server.options import check_dry_run
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import list_answer, object_answer, remember, shown
 from lamina.server.request import Answer, Request, json_answer
+from lamina.server.reviewing import review_end
 from lamina.server.selection import Selection
 from lamina.server.specials import before_delete, grace_of
 from lamina.server.store import Row
@@ -55,7 +57,7 @@ async def delete(plane: Plane, request: Request, target: Target) -> Answer:
     row = plane.store.newest(target.key)
     if row is None:
         raise words.not_found(target.kind, target.name)
-    gone, row, obj = await end(plane, target, row, options)
+    gone, row, obj = await end(plane, target, row, options, _asking(plane, request, target, options))
     if not gone:
         return object_answer(request, target.kind, shown(target.kind, row), plane.now(), options.status)
     if target.kind.definition in SHOWN_WHEN_DELETED:
@@ -76,7 +78,8 @@ async def delete_collection(plane: Plane, request: Request, target: Target) -> A
         spot = target._replace(namespace=one.key.namespace, name=one.key.name)
         row = plane.store.newest(spot.key)
         if row is not None:
-            await end(plane, spot, row, options)
+            # Whoever deletes a collection names nothing in it.
+            await end(plane, spot, row, options, _asking(plane, request, spot._replace(name=""), options))
     metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
@@ -84,12 +87,35 @@ async def delete_collection(plane: Plane, request: Request, target: Target) -> A
     return list_answer(request, target.kind, found, metadata, plane.now())
 
 
-async def end(plane: Plane, target: Target, row: Row, options: DeleteOptions) -> tuple[bool, Row, Obj]:
-    """Delete or mark one object; return whether it is gone, its last row, and its content."""
+def _asking(
+    plane: Plane, request: Request, target: Target, options: DeleteOptions
+) -> Callable[[Row], None] | None:
+    """Return how the policies are asked about a deletion; None where there are none."""
+    if plane.policies.is_empty:
+        return None
+    return lambda row: review_end(
+        plane, request, target, orjson.loads(shown(target.kind, row)), dry_run=options.dry_run
+    )
+
+
+async def end(
+    plane: Plane,
+    target: Target,
+    row: Row,
+    options: DeleteOptions,
+    ask: Callable[[Row], None] | None = None,
+) -> tuple[bool, Row, Obj]:
+    """
+    Delete or mark one object; return whether it is gone, its last row, and its content.
+
+    `ask` is asked before anything is done, and raises where somebody minds.
+    """
     kind = target.kind
     obj: Made = orjson.loads(row.value)
     metadata: Made = obj["metadata"]
     check(target, metadata, options)
+    if ask is not None:
+        ask(row)
     before_delete(plane, target, obj)
     grace = grace_of(kind, obj, options.grace)
     marked = "deletionTimestamp" in metadata

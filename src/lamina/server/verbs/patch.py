@@ -25,8 +25,9 @@ from lamina.server.misread import Misread, restored
 from lamina.server.options import WriteOptions, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.preconditions import check_version
-from lamina.server.rendering import object_answer, shown, typed
+from lamina.server.rendering import decoded, object_answer, shown, typed
 from lamina.server.request import Answer, Request
+from lamina.server.store import Row
 from lamina.server.verbs.apply import apply
 from lamina.server.verbs.update import put
 
@@ -56,7 +57,7 @@ async def patch(plane: Plane, request: Request, target: Target) -> Answer:
     change = parse_patch(request.body, media, findings)
     old = orjson.loads(shown(target.kind, row))
     patched = patched_object(target.kind, typed(target.kind, old), change, media)
-    new = _decoded(request, target, patched, change if media == STRATEGIC else None, findings, options)
+    new = _decoded(request, target, patched, _Told(request, target.kind, row, media), findings, options)
     check_version(target, new["metadata"].get("resourceVersion", ""), str(row.version), required=True)
     new = admit_update(plane, request, target, new, old, options)
     row = await put(plane, target, new, old, row, options)
@@ -86,7 +87,8 @@ def parse_patch(data: bytes, media: str, findings: Findings) -> Any:
         return change
     if change is None and media == MERGE_PATCH:
         raise BadRequest("Invalid JSON Patch")
-    bodies.find_duplicates(data, findings)
+    if not bodies.is_printed_back(change, data):
+        bodies.find_duplicates(data, findings)
     return change
 
 
@@ -112,22 +114,49 @@ def patched_object(kind: Kind, current: Made, change: Any, media: str) -> Made:
     return result
 
 
+class _Told:
+    """
+    What is quoted where a patch is refused.
+
+    Worked out once more where it is needed: few patches are refused, and who
+    decodes an object makes it its own.
+    """
+
+    def __init__(self, request: Request, kind: Kind, row: Row, media: str) -> None:
+        self._request, self._kind, self._row, self._media = request, kind, row, media
+        self.is_strategic = media == STRATEGIC
+
+    @property
+    def blamed(self) -> str:
+        """Return what the patch makes or, of a strategic one, the patch itself."""
+        if self.is_strategic:
+            return plain(parse_patch(self._request.body, self._media, Findings()))
+        return self.made.decode()
+
+    @property
+    def made(self) -> bytes:
+        """Return what the patch makes."""
+        change = parse_patch(self._request.body, self._media, Findings())
+        current = decoded(self._kind, self._row)
+        patched = patched_object(self._kind, current, change, self._media)
+        return orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)
+
+
 def _decoded(
-    request: Request, target: Target, patched: Made, change: Any, findings: Findings, options: WriteOptions
+    request: Request, target: Target, patched: Made, told: _Told, findings: Findings, options: WriteOptions
 ) -> Made:
-    """Return the patched object as its kind reads it. `change` is the patch if it is a strategic one, else None."""
+    """Return the patched object as its kind reads it."""
     kind = target.kind
-    made = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)
-    blamed = plain(change) if change is not None else made.decode()
-    _check_type(kind, patched, blamed, target.name)
+    _check_type(kind, patched, told, target.name)
     try:
         new = decode_as(kind, patched, findings)
     except Misread as problem:
-        raise patch_refused(blamed, problem.why if change is None else restored(problem.why)) from None
+        why = restored(problem.why) if told.is_strategic else problem.why
+        raise patch_refused(told.blamed, why) from None
     if findings.sentences:
         if not kind.custom:
-            findings.sentences = bodies.in_order(made, findings.sentences)
-        _judge(request, blamed, findings, options.validation)
+            findings.sentences = bodies.in_order(told.made, findings.sentences)
+        _judge(request, told, findings, options.validation)
     metadata = new.setdefault("metadata", {})
     if not metadata.get("name"):
         raise words.nameless(target.name)
@@ -138,27 +167,27 @@ def _decoded(
     return new
 
 
-def _check_type(kind: Kind, patched: Made, blamed: str, name: str) -> None:
+def _check_type(kind: Kind, patched: Made, told: _Told, name: str) -> None:
     api_version, named = patched.pop("apiVersion", None), patched.pop("kind", None)
     if kind.custom:
         if not named:
-            raise patch_refused(blamed, f"Object 'Kind' is missing in '{blamed}'")
+            raise patch_refused(told.blamed, f"Object 'Kind' is missing in '{told.blamed}'")
         check_unchanged(kind, str(api_version or ""), str(named), name)
         return
     api_version, named = api_version or kind.api_version, named or kind.kind
     if (api_version, named) == (kind.api_version, kind.kind):
         return
     if api_version != kind.api_version:
-        raise patch_refused(blamed, unregistered(str(api_version), str(named)))
+        raise patch_refused(told.blamed, unregistered(str(api_version), str(named)))
     raise BadRequest(f"kind may not be changed: it is {kind.kind}")
 
 
-def _judge(request: Request, blamed: str, findings: Findings, validation: str) -> None:
+def _judge(request: Request, told: _Told, findings: Findings, validation: str) -> None:
     if validation == "Warn":
         for sentence in findings.warnings:
             request.warn(sentence)
     elif validation == "Strict":
-        raise patch_refused(blamed, f"strict decoding error: {', '.join(findings.sentences)}")
+        raise patch_refused(told.blamed, f"strict decoding error: {', '.join(findings.sentences)}")
 
 
 def patch_refused(blamed: str, why: str) -> Invalid:

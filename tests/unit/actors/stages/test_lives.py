@@ -59,7 +59,18 @@ def test_a_pod_starts_within_a_second_and_not_all_at_once() -> None:
     assert len(waits) == 50
 
 
-@pytest.mark.parametrize("image", ["registry.invalid/web:1", "web:bad", "bad-image", "web:does-not-exist"])
+@pytest.mark.parametrize(
+    "image",
+    [
+        "registry.invalid/web:1",
+        "web:bad",
+        "bad-image",
+        "web:does-not-exist",
+        "non-existent/web:1",
+        "web:404",
+        "web:bad@sha256:0123",
+    ],
+)
 def test_an_image_that_is_not_to_be_had_is_tried_and_backed_off_from(image: str) -> None:
     life = Life(pod(container(image)))
 
@@ -71,6 +82,13 @@ def test_an_image_that_is_not_to_be_had_is_tried_and_backed_off_from(image: str)
     assert life.status()["state"]["waiting"]["message"].startswith(
         f'Back-off pulling image "{image}": ErrImagePull: '
     )
+
+
+@pytest.mark.parametrize("image", ["web@sha256:0bad0bad", "web:1@sha256:0bad0bad", "web:4040", "http-404:1"])
+def test_a_digest_may_spell_anything(image: str) -> None:
+    life = Life(pod(container(image))).pass_time(2)
+
+    assert (life.phase, life.is_ready) == ("Running", True)
 
 
 def test_a_pull_is_tried_again_later_each_time() -> None:

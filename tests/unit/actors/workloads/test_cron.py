@@ -36,6 +36,9 @@ def at(text: str) -> datetime:
         ("@annually",         "2026-01-01T00:30:00", "2027-01-01T00:00"),
         ("@every 1h30m",      "2026-01-01T00:10:05", "2026-01-01T01:40:05"),
         ("@every 300ms",      "2026-01-01T00:10:05", "2026-01-01T00:10:06"),
+        ("@every +1m",        "2026-01-01T00:10:05", "2026-01-01T00:11:05"),
+        ("@every -1m",        "2026-01-01T00:10:05", "2026-01-01T00:10:06"),
+        ("@every 0",          "2026-01-01T00:10:05", "2026-01-01T00:10:06"),
     ],
 )  # fmt: skip
 def test_a_schedule_is_next_due(schedule: str, after: str, due: str) -> None:
@@ -69,7 +72,8 @@ def test_a_day_that_never_comes_is_never_due() -> None:
 @pytest.mark.parametrize(
     "schedule",
     ["", "* * * *", "* * * * * *", "60 * * * *", "* 5-3 * * *", "*/0 * * * *", "* * 0 * *", "* * * 13 *",
-     "* * * * 7", "a * * * *", "-1 * * * *", "@sometimes", "@every", "@every 5", "@every 5 m", "1-2-3 * * * *"],
+     "* * * * 7", "a * * * *", "-1 * * * *", "@sometimes", "@every", "@every 5", "@every 5 m",
+     "@every +", "@every 00", "@every 2562048h", "1-2-3 * * * *"],
 )  # fmt: skip
 def test_what_is_no_schedule_is_refused(schedule: str) -> None:
     with pytest.raises(Unreadable):

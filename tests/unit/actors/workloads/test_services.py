@@ -261,3 +261,26 @@ def test_slices_of_ports_that_nobody_offers_any_more_are_replaced() -> None:
     actions = spread(head, [group], [old], lambda one: str(one["addresses"]))
 
     assert [type(action) for action in actions] == [Delete, Create]
+
+
+def test_a_slice_that_is_too_full_takes_nobody_in() -> None:
+    """Somebody may have filled it by hand, or when slices were larger."""
+
+    def endpoints(*numbers: int) -> list[Made]:
+        return [{"addresses": [f"10.0.0.{number}"]} for number in numbers]
+
+    head = Head(namespace="n", name="s", owner=meta.owner_ref(service()), labels={}, most=2)
+    full = make(ENDPOINT_SLICE, "full", addressType="IPv4", ports=[], endpoints=endpoints(1, 2, 3, 4))
+
+    actions = spread(
+        head,
+        [Group(family="IPv4", ports=(), endpoints=endpoints(1, 2, 3, 5, 6))],
+        [full],
+        lambda one: one["addresses"][0],
+    )
+
+    written = {type(one): one for one in actions}
+    assert isinstance(patch := written[Patch], Patch)
+    assert isinstance(create := written[Create], Create)
+    assert patch.patch["endpoints"] == endpoints(1, 2, 3)
+    assert create.obj["endpoints"] == endpoints(5, 6)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamina.core.controller import Controller
-from lamina.core.plan import Create, Delete, Patch
-from lamina.core.questions import Answer, Call, Question, Said
+from lamina.core.plan import Apply, Create, Delete, Patch
+from lamina.core.questions import Answer, Call, Found, Question, Rehearse, Said
 from lamina.errors import AlreadyExists, Conflict, HookError, NotFound
 from lamina.families.metacontroller.controller import controller
 from lamina.families.metacontroller.names import API_VERSION
 from lamina.families.metacontroller.setup import composite
 from lamina.families.metacontroller.view import View
+from lamina.merge.patches import merge_patch
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj, Ref
@@ -36,10 +37,19 @@ class Cats(Paper):
         if isinstance(question, Call):
             self.asked += 1
             return Said(json.dumps(self.hook(json.loads(question.body))).encode())
+        if isinstance(question, Rehearse):
+            there = self.objects.get(meta.ref(question.obj))
+            return Found(merge_patch(there, question.obj) if there is not None else question.obj)
         return super().answer(question)
 
     def hook(self, said: Made) -> Made:
         spec = said["parent"]["spec"]
+        if said["finalizing"]:
+            # One goes after the other, and the parent after the last.
+            left = sorted(said["children"]["Pod.v1"])[:-1]
+            image = spec["template"]["image"]
+            pods = [self.pod(int(name.removeprefix("nginx-")), image) for name in left]
+            return {"children": pods, "finalized": not said["children"]["Pod.v1"]}
         if spec["template"]["image"] in self.busy:
             raise HookError("the hook has a headache")
         pods = [self.pod(number, spec["template"]["image"]) for number in self.places(spec["replicas"])]
@@ -88,7 +98,14 @@ class Cats(Paper):
 
     # ── what Metacontroller does about it ──
 
-    def controller(self, method: str = "RollingRecreate", **rolling: Any) -> Controller[View]:
+    def controller(
+        self,
+        method: str = "RollingRecreate",
+        *,
+        applies: bool = False,
+        finalizes: bool = False,
+        **rolling: Any,
+    ) -> Controller[View]:
         strategy = {
             "method": method,
             "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
@@ -106,10 +123,13 @@ class Cats(Paper):
                     "revisionHistory": history,
                 },
                 "childResources": [{"apiVersion": "v1", "resource": "pods", "updateStrategy": strategy}],
-                "hooks": {"sync": {"webhook": {"url": "http://hook/sync"}}},
+                "hooks": {
+                    name: {"webhook": {"url": f"http://hook/{name}"}}
+                    for name in ("sync", *(("finalize",) if finalizes else ()))
+                },
             },
         }
-        return controller(composite(obj, self.kinds))
+        return controller(composite(obj, self.kinds, applies=applies))
 
     def settle(self, crash_after: int | None = None, **settings: Any) -> None:
         """Let it work until there is nothing to do but wait."""
@@ -137,7 +157,9 @@ def touched(cats: Cats) -> list[tuple[str, str]]:
     for action in cats.journal:
         if isinstance(action, Delete) and action.ref.kind == "Pod":
             told.append((action.ref.name, "deleted"))
-        elif isinstance(action, Create) and action.ref.kind == "Pod":
+        elif (isinstance(action, Create) and action.ref.kind == "Pod") or (
+            isinstance(action, Apply) and action.ref.kind == "Pod"
+        ):
             told.append((action.ref.name, action.obj["spec"]["image"]))
         elif isinstance(action, Patch) and action.ref.kind == "Pod":
             told.append((action.ref.name, action.patch["spec"]["image"]))

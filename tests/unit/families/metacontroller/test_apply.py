@@ -8,9 +8,20 @@ from hypothesis import given
 from hypothesis.strategies import DrawFn, booleans, composite, dictionaries, integers, lists, none, recursive
 from hypothesis.strategies import sampled_from as one_of
 
-from lamina.families.metacontroller.apply import as_go_writes, differs, last_applied, merged, new_child
+from lamina.core.questions import Answers
+from lamina.families.metacontroller.apply import (
+    as_go_writes,
+    differs,
+    is_as_last_applied,
+    last_applied,
+    merged,
+    new_child,
+)
+from lamina.families.metacontroller.desired import desired
+from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import LAST_APPLIED
 from lamina.objects.types import Made
+from tests.unit.families.metacontroller.catset import PARENT, Cats
 
 
 def there(observed: Made, last: Made | None = None) -> Made:
@@ -181,3 +192,52 @@ def test_nothing_that_was_never_desired_is_taken_away(observed: Made, desired: M
     became = merged(there(observed), wanted)
 
     assert set(observed) <= set(became)
+
+
+def test_what_a_hook_echoes_of_the_servers_own_is_no_wish() -> None:
+    wanted = {"apiVersion": "v1", "kind": "Child", "metadata": {"name": "c"}, "data": {"k": "v"}}
+    child = new_child(wanted)
+    observed = {
+        **child,
+        "metadata": {**child["metadata"], "uid": "1", "resourceVersion": "7", "generation": 2},
+    }
+
+    echo = {**observed, "status": {"made": "up"}}
+    echo["metadata"] = {**observed["metadata"], "creationTimestamp": None, "managedFields": [{"time": "now"}]}
+
+    assert is_as_last_applied(observed, echo)
+    assert not differs(observed, merged(observed, echo))
+    assert not {"uid", "resourceVersion", "generation"} & new_child(echo)["metadata"].keys()
+
+
+@pytest.mark.parametrize(
+    ("managers", "wanted", "futile"),
+    [
+        ([("metacontroller", "")],                          {"list": ["x"]}, True),
+        ([("metacontroller", ""), ("kubelet", "status")],   {"list": ["x"]}, True),
+        ([("metacontroller", ""), ("kubectl", "")],         {"list": ["x"]}, False),
+        ([("metacontroller", "")],                          {"list": ["y"]}, False),
+        ([],                                                {"list": ["x"]}, False),
+    ],
+)  # fmt: skip
+def test_it_is_no_use_to_recreate_what_the_server_makes_otherwise(
+    managers: list[tuple[str, str]], wanted: Made, futile: bool
+) -> None:
+    cats = Cats()
+    cats.start()
+    controller = cats.controller("Recreate")
+    view = controller.gather(cats.world(controller), PARENT)
+    assert view is not None
+    named: Made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c", "namespace": "default"}}
+    (child,), _ = desired(
+        view, [{**named, **wanted, "metadata": {**named["metadata"], "labels": {"app": "nginx"}}}]
+    )
+    (first,), _ = desired(view, [{**child.obj, "list": ["x"]}])
+    observed = {**new_child(first.obj), "list": ["x", "filled in"]}
+    writers = [{"manager": name, **({"subresource": part} if part else {})} for name, part in managers]
+    observed["metadata"] = {**observed["metadata"], "uid": "1", "managedFields": writers}
+
+    means = Means(view=view, answers=Answers())
+
+    assert means.would_end_the_same(child, observed) is futile
+    assert means.is_as_desired(child, observed) is futile

@@ -1,15 +1,11 @@
 """Rolling children from one revision of their parent to the next, on paper."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from lamina.core.plan import Action, Create, Patch
 from lamina.errors import HookError
 from lamina.objects import meta
-from lamina.objects.types import Made
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats, planned, touched
 
 WAYS = ("RollingRecreate", "RollingInPlace")
@@ -238,64 +234,3 @@ def test_numbers_only_grow_and_what_is_wanted_again_gets_a_new_one() -> None:
         numbers.append(int(meta.annotations(kept)["metacontroller.k8s.io/revision-number"]))
 
     assert numbers == [2, 3, 4]
-
-
-@pytest.mark.parametrize("method", WAYS)
-def test_a_crash_after_any_write_leads_to_the_same_end_and_disturbs_nobody_twice(method: str) -> None:
-    """Stop after any number of writes and start again with nothing remembered."""
-    undisturbed = _rolled(method, None)
-    for crash_after in range(len(undisturbed.journal) + 1):
-        rolled = _rolled(method, crash_after)
-        assert rolled.pods() == undisturbed.pods()
-        assert sorted(touched(rolled)) == sorted(touched(undisturbed)), f"after {crash_after} writes"
-        assert len(rolled.revisions()) == 1
-
-
-def _rolled(method: str, crash_after: int | None) -> Cats:
-    cats = Watched()
-    cats.start()
-    cats.roll(method=method)
-    cats.journal.clear()
-    cats.want(template={"image": "two"})
-    cats.roll(crash_after=crash_after, method=method)
-    return cats
-
-
-class Watched(Cats):
-    """A cluster that looks over the shoulder of whoever writes to it."""
-
-    def perform(self, action: Action) -> None:
-        before = dict(self._claims())
-        super().perform(action)
-        self._look(action, before)
-
-    def _claims(self) -> Iterator[tuple[str, set[str]]]:
-        """Yield each pod and the images of the revisions that claim it."""
-        claimed: dict[str, set[str]] = {}
-        for revision in self.revisions():
-            image = revision["parentPatch"]["spec"]["template"]["image"]
-            for group in revision["children"]:
-                for name in group["names"]:
-                    claimed.setdefault(name, set()).add(image)
-        yield from claimed.items()
-
-    def _look(self, action: Action, before: dict[str, set[str]]) -> None:
-        image = _image(action)
-        if image:
-            claims = dict(self._claims())
-            assert image in claims[action.ref.name], "a child is never made new before a revision says so"
-        gained = [
-            name
-            for name, images in self._claims()
-            if "two" in images and "two" not in before.get(name, set()) and before.get(name)
-        ]
-        assert len(gained) <= 1, "at most one is moved by one write"
-
-
-def _image(action: Action) -> str:
-    obj: Made | Any = None
-    if isinstance(action, Create) and action.ref.kind == "Pod":
-        obj = action.obj
-    elif isinstance(action, Patch) and action.ref.kind == "Pod":
-        obj = action.patch
-    return str(obj["spec"]["image"]) if obj else ""

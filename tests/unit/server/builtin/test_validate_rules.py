@@ -52,6 +52,8 @@ def test_a_kind_nobody_has_rules_for_has_nothing_wrong() -> None:
         ("x * * * *",               'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
         ("-1 * * * *",              'failed to parse int from : strconv.Atoi: parsing "": invalid syntax'),
         ("@never",                  "unrecognized descriptor: @never"),
+        ("@every 2562047h",         None),
+        ("@every 2562048h",         'failed to parse duration @every 2562048h: time: invalid duration "2562048h"'),
         ("@every 5",                'failed to parse duration @every 5: time: missing unit in duration "5"'),
         ("@every 5y",               'failed to parse duration @every 5y: time: unknown unit "y" in duration "5y"'),
     ],

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies and their bindings, but for what their expressions say."""
+"""ValidatingAdmissionPolicies and their bindings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from lamina.server.builtin.validate.parts import items, named, part, ruled, supp
 from lamina.server.builtin.validate.policy import conditions
 from lamina.server.builtin.validate.webhooks import FAILURE_POLICIES, match_conditions, match_resources
 from lamina.server.fields import duplicate, forbidden, invalid, not_supported, required
+from lamina.server.policies.accepted import expression_causes
+from lamina.server.policies.compiled import Expression, Validation, compile_policy
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _RESERVED = frozenset(
@@ -39,16 +41,17 @@ def policy(obj: Obj) -> list[Cause]:
         said += match_resources(constraints, "spec.matchConstraints")
         if not items(constraints, "resourceRules"):
             said.append(required("spec.matchConstraints.resourceRules"))
-    said += match_conditions(items(spec, "matchConditions"), "spec.matchConditions")
+    made = compile_policy(spec)
+    said += match_conditions(items(spec, "matchConditions"), made.conditions, "spec.matchConditions")
     for index, variable in enumerate(items(spec, "variables")):
-        said += _variable(variable, f"spec.variables[{index}]")
+        said += _variable(variable, made.variables[text(variable, "name")], f"spec.variables[{index}]")
     validations, annotated = items(spec, "validations"), items(spec, "auditAnnotations")
     if not validations and not annotated:
         told = "validations or auditAnnotations must contain at least one item"
         return [*said, required("spec.validations", told), required("spec.auditAnnotations", told)]
     for index, validation in enumerate(validations):
-        said += _validation(validation, f"spec.validations[{index}]")
-    return said + _audit_annotations(annotated, name, "spec.auditAnnotations")
+        said += _validation(validation, made.validations[index], f"spec.validations[{index}]")
+    return said + _audit_annotations(annotated, made.annotations, name, "spec.auditAnnotations")
 
 
 def policy_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
@@ -86,7 +89,7 @@ def _param_kind(kind: Obj, path: str) -> list[Cause]:
     return said
 
 
-def _variable(variable: Obj, path: str) -> list[Cause]:
+def _variable(variable: Obj, made: Expression, path: str) -> list[Cause]:
     name = text(variable, "name")
     said: list[Cause] = []
     if not name.strip():
@@ -95,13 +98,18 @@ def _variable(variable: Obj, path: str) -> list[Cause]:
         said.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not text(variable, "expression").strip():
         said.append(required(f"{path}.expression", "expression is not specified"))
-    return said
+        return said
+    return said + expression_causes(made, f"{path}.expression")
 
 
-def _validation(validation: Obj, path: str) -> list[Cause]:
+def _validation(validation: Obj, made: Validation, path: str) -> list[Cause]:
     said: list[Cause] = []
     if not text(validation, "expression").strip():
         said.append(required(f"{path}.expression", "expression is not specified"))
+    else:
+        said += expression_causes(made.check, f"{path}.expression")
+    if made.message is not None:
+        said += expression_causes(made.message, f"{path}.messageExpression")
     for field in ("messageExpression", "message"):
         value = text(validation, field)
         if value and not value.strip():
@@ -112,7 +120,7 @@ def _validation(validation: Obj, path: str) -> list[Cause]:
     return said + supported(f"{path}.reason", validation.get("reason"), _REASONS)
 
 
-def _audit_annotations(found: Sequence[Obj], name: str, path: str) -> list[Cause]:
+def _audit_annotations(found: Sequence[Obj], made: Sequence[Expression], name: str, path: str) -> list[Cause]:
     said: list[Cause] = []
     if len(found) > 20:
         shown = [{"Key": text(o, "key"), "ValueExpression": text(o, "valueExpression")} for o in found]
@@ -127,6 +135,8 @@ def _audit_annotations(found: Sequence[Obj], name: str, path: str) -> list[Cause
         elif len(expression.encode()) > 5 * 1024:
             told = "must not exceed 5120 bytes in length"
             said.append(required(f"{here}.valueExpression", told))
+        else:
+            said += expression_causes(made[index], f"{here}.valueExpression")
         if key in seen:
             said.append(duplicate(f"{here}.key", key))
         seen.add(key)

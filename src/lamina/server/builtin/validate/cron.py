@@ -17,7 +17,9 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
 _SHORTHANDS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-_UNITS = frozenset({"ns", "us", "µs", "μs", "ms", "s", "m", "h"})
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 2**63 / 1e9
+"""In seconds: Go counts nanoseconds, in 64 bits."""
 _PIECE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 
 
@@ -56,6 +58,7 @@ def _duration_complaint(duration: str) -> str | None:
     rest = duration[1:] if duration[:1] in {"+", "-"} else duration
     if rest == "0":
         return None
+    seconds = 0.0
     while rest:
         piece = _PIECE.match(rest)
         if piece is None:
@@ -64,8 +67,9 @@ def _duration_complaint(duration: str) -> str | None:
             return f"missing unit in duration {quoted(duration)}"
         if piece.group(2) not in _UNITS:
             return f"unknown unit {quoted(piece.group(2))} in duration {quoted(duration)}"
+        seconds += float(piece.group(1)) * _UNITS[piece.group(2)]
         rest = rest[piece.end() :]
-        if not rest:
+        if not rest and seconds < _LONGEST:
             return None
     return f"invalid duration {quoted(duration)}"
 

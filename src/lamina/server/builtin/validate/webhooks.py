@@ -11,6 +11,8 @@ from lamina.objects.types import Obj
 from lamina.server.builtin.validate.labels import label_selector
 from lamina.server.builtin.validate.parts import count, items, named, part, ruled, supported, text
 from lamina.server.fields import duplicate, invalid, not_supported, required, too_many
+from lamina.server.policies.accepted import expression_causes
+from lamina.server.policies.compiled import Expression, compile_conditions
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -79,7 +81,8 @@ def _webhook(hook: Obj, path: str, *, harmless: bool, mutates: bool) -> list[Cau
     if mutates:
         said += supported(f"{path}.reinvocationPolicy", hook.get("reinvocationPolicy"), ("IfNeeded", "Never"))
     said += client_config(part(hook, "clientConfig"), f"{path}.clientConfig")
-    return said + match_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
+    conditions = items(hook, "matchConditions")
+    return said + match_conditions(conditions, compile_conditions(conditions), f"{path}.matchConditions")
 
 
 def _full_name(name: str, path: str) -> list[Cause]:
@@ -223,14 +226,16 @@ def _resources(found: Sequence[str], path: str) -> list[Cause]:
     return said
 
 
-def match_conditions(found: Sequence[Obj], path: str) -> list[Cause]:
-    """Check the names of match conditions and that each has an expression; what it says is CEL's to judge."""
+def match_conditions(found: Sequence[Obj], made: Sequence[Expression], path: str) -> list[Cause]:
+    """Check the names of match conditions and that each has an expression; `made` is what those were compiled to."""
     said = [too_many(path, len(found), 64)] if len(found) > 64 else []
     seen: set[str] = set()
     for index, one in enumerate(found):
         here = f"{path}[{index}]"
         if not text(one, "expression").strip():
             said.append(required(f"{here}.expression"))
+        else:
+            said += expression_causes(made[index], f"{here}.expression")
         name = text(one, "name")
         said += named(f"{here}.name", name, names.qualified)
         if name and name in seen:

@@ -1,0 +1,304 @@
+"""
+What Prometheus is told: names that Metacontroller and controller-runtime have, and a few of our own.
+
+Counting is done where things happen, through the meters; the text is made when
+somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+
+from lamina.client.transport import Query, Response, Transport
+from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Replace
+from lamina.core.questions import Call
+from lamina.objects.types import Ref
+from lamina.runtime.meter import CallMeter, Meter
+
+_SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_LONG = (*_SHORT, 120.0, 300.0, 1000.0)
+_HOOKS = ("sync", "finalize", "customize")
+_METHOD = "post"
+_DEEDS: Mapping[type, str] = {
+    Create: "created",
+    Patch: "updated",
+    Replace: "updated",
+    Apply: "applied",
+    Post: "updated",
+    Delete: "deleted",
+    DeleteAll: "deleted",
+}
+
+
+class Metrics:
+    """Everything that is counted in one process."""
+
+    def __init__(self, *, families: tuple[str, ...] = ("metacontroller",), host: str = "") -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        self.calls: CallMeter = _Calls(registry, families)
+        self._queues, self._passes, self._deeds = _Queues(registry), _Passes(registry), _Deeds(registry)
+        self._requests = Counter(
+            "rest_client_requests",
+            "Requests to the API server.",
+            ("code", "method", "host"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "rest_client_request_duration_seconds", "How long the API server took to begin its answer.",
+            ("verb", "host"), buckets=_SHORT, registry=registry,
+        )  # fmt: skip
+        self._throttled = Counter(
+            "lamina_api_throttled_seconds",
+            "How long the API server asked us to wait, in all.",
+            registry=registry,
+        )
+        self._host = host
+
+    def text(self) -> bytes:
+        """Return all counts, as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+    def of(self, controller: str) -> Meter:
+        """Return who counts what a controller of that name does."""
+        return _Controller(controller, self._queues, self._passes, self._deeds)
+
+    def metered(self, transport: Transport) -> Transport:
+        """Return a transport whose requests are counted."""
+        return _Metered(transport, self._asked)
+
+    def _asked(self, method: str, code: str, seconds: float, throttled: float) -> None:
+        self._requests.labels(code, method, self._host).inc()
+        self._seconds.labels(method, self._host).observe(seconds)
+        if throttled:
+            self._throttled.inc(throttled)
+
+
+class _Queues:
+    """What waits, under the names of client-go."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        named = ("name",)
+        self.depth = Gauge("workqueue_depth", "Keys that wait.", named, registry=registry)
+        self.adds = Counter("workqueue_adds", "Keys that began to wait.", named, registry=registry)
+        self.waits = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long a key waited.",
+            named,
+            buckets=_LONG,
+            registry=registry,
+        )
+        self.works = Histogram(
+            "workqueue_work_duration_seconds", "How long a key was worked on.", named, buckets=_LONG,
+            registry=registry,
+        )  # fmt: skip
+        self.retries = Counter(
+            "workqueue_retries", "Keys that were to be tried again.", named, registry=registry
+        )
+        self.unfinished = Gauge(
+            "workqueue_unfinished_work_seconds", "For how long keys have been worked on, in all.", named,
+            registry=registry,
+        )  # fmt: skip
+        self.longest = Gauge(
+            "workqueue_longest_running_processor_seconds", "For how long the oldest has been worked on.", named,
+            registry=registry,
+        )  # fmt: skip
+
+
+class _Passes:
+    """What became of passes, under the names of controller-runtime."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        whose = ("controller",)
+        self.total = Counter(
+            "controller_runtime_reconcile", "Passes by their result.", (*whose, "result"), registry=registry
+        )
+        self.errors = Counter(
+            "controller_runtime_reconcile_errors", "Passes that failed.", whose, registry=registry
+        )
+        self.seconds = Histogram(
+            "controller_runtime_reconcile_time_seconds", "How long a pass took.", whose, buckets=_LONG,
+            registry=registry,
+        )  # fmt: skip
+        self.most = Gauge(
+            "controller_runtime_max_concurrent_reconciles", "How many passes may run side by side.", whose,
+            registry=registry,
+        )  # fmt: skip
+        self.active = Gauge(
+            "controller_runtime_active_workers", "How many passes run now.", whose, registry=registry
+        )
+
+
+class _Deeds:
+    """What was done, and how far rollouts are; these names are our own."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.writes = Counter(
+            "lamina_objects_written", "Objects created, updated, applied and deleted.",
+            ("controller", "kind", "deed"), registry=registry,
+        )  # fmt: skip
+        self.targets = Gauge(
+            "lamina_rollout_targets", "Targets of rollouts, by where they stand.", ("controller", "standing"),
+            registry=registry,
+        )  # fmt: skip
+
+
+class _Controller(Meter):
+    """Counts what one controller does; its counts go when it does."""
+
+    def __init__(self, name: str, queues: _Queues, passes: _Passes, deeds: _Deeds) -> None:
+        self._name, self._queues, self._passes, self._deeds = name, queues, passes, deeds
+        self._progress: dict[Ref, Mapping[str, int]] = {}
+        self._standings: dict[str, int] = {}
+
+    def begin(self, *, depth: Callable[[], int], oldest: Callable[[], list[float]], hands: int) -> None:
+        name, queues = self._name, self._queues
+        queues.depth.labels(name).set_function(depth)
+        queues.unfinished.labels(name).set_function(lambda: sum(monotonic() - since for since in oldest()))
+        queues.longest.labels(name).set_function(
+            lambda: max((monotonic() - since for since in oldest()), default=0.0)
+        )
+        for counted in (queues.adds, queues.retries, queues.waits, queues.works):
+            counted.labels(name)
+        self._passes.most.labels(name).set(hands)
+        self._passes.active.labels(name).set_function(lambda: len(oldest()))
+        self._passes.errors.labels(name)
+
+    def end(self) -> None:
+        queues, passes = self._queues, self._passes
+        for gauge in (queues.depth, queues.unfinished, queues.longest, passes.most, passes.active):
+            _forget(gauge, self._name)
+        for standing in self._standings:
+            _forget(self._deeds.targets, self._name, standing)
+
+    def added(self) -> None:
+        self._queues.adds.labels(self._name).inc()
+
+    def taken(self, waited: float) -> None:
+        self._queues.waits.labels(self._name).observe(waited)
+
+    def worked(self, result: str, seconds: float) -> None:
+        self._queues.works.labels(self._name).observe(seconds)
+        self._passes.total.labels(self._name, result).inc()
+        self._passes.seconds.labels(self._name).observe(seconds)
+        if result == "error":
+            self._passes.errors.labels(self._name).inc()
+
+    def retried(self) -> None:
+        self._queues.retries.labels(self._name).inc()
+
+    def wrote(self, action: Action) -> None:
+        if not isinstance(action, Emit):
+            self._deeds.writes.labels(self._name, action.ref.kind, _DEEDS[type(action)]).inc()
+
+    def stands(self, ref: Ref, progress: Mapping[str, int]) -> None:
+        before = self._progress.pop(ref, {})
+        if progress:
+            self._progress[ref] = progress
+        for standing in {*before, *progress}:
+            changed = progress.get(standing, 0) - before.get(standing, 0)
+            self._standings[standing] = self._standings.get(standing, 0) + changed
+            self._deeds.targets.labels(self._name, standing).set(self._standings[standing])
+
+
+def _forget(metric: Gauge, *labels: str) -> None:
+    metric.remove(*labels)
+
+
+class _Calls(CallMeter):
+    """Counts calls to webhooks: for each hook of a family, who asked whom and how that ended."""
+
+    def __init__(self, registry: CollectorRegistry, families: tuple[str, ...]) -> None:
+        self._hooks = {
+            (family, hook): _Hook(registry, f"{family}_{hook}") for family in families for hook in _HOOKS
+        }
+
+    def began(self, call: Call) -> None:
+        if hook := self._hooks.get((call.asked_by.family, call.purpose)):
+            hook.in_flight.labels(*_whom(call)).inc()
+
+    def found(self, call: Call, event: str, seconds: float) -> None:
+        if hook := self._hooks.get((call.asked_by.family, call.purpose)):
+            metric = hook.dns if event.startswith("dns") else hook.tls
+            metric.labels(*_whom(call), event).observe(seconds)
+
+    def ended(self, call: Call, outcome: str, seconds: float) -> None:
+        if hook := self._hooks.get((call.asked_by.family, call.purpose)):
+            hook.in_flight.labels(*_whom(call)).dec()
+            hook.requests.labels(*_whom(call), outcome, _METHOD).inc()
+            hook.seconds.labels(*_whom(call), _METHOD).observe(seconds)
+
+
+def _whom(call: Call) -> tuple[str, str, str]:
+    return call.asked_by.name, call.asked_by.kind, call.url
+
+
+class _Hook:
+    """The counts of one hook, under the names of the original."""
+
+    def __init__(self, registry: CollectorRegistry, name: str) -> None:
+        whom = ("controller_name", "controller_type", "url")
+        self.requests = Counter(
+            f"{name}_requests", "Calls of this hook.", (*whom, "code", "method"), registry=registry
+        )
+        self.seconds = Histogram(
+            f"{name}_request_duration_histogram_seconds", "How long calls took.", (*whom, "method"),
+            buckets=_SHORT, registry=registry,
+        )  # fmt: skip
+        self.in_flight = Gauge(
+            f"{name}_in_flight_requests", "Calls that are not answered yet.", whom, registry=registry
+        )
+        self.dns = Histogram(
+            f"{name}_dns_duration_histogram_seconds", "When the hook's address was looked up.",
+            (*whom, "event"), buckets=_SHORT, registry=registry,
+        )  # fmt: skip
+        self.tls = Histogram(
+            f"{name}_tls_duration_histogram_seconds", "When a secure connection stood.",
+            (*whom, "event"), buckets=_SHORT, registry=registry,
+        )  # fmt: skip
+
+
+class _Metered:
+    """A transport whose requests are counted."""
+
+    def __init__(self, transport: Transport, asked: Callable[[str, str, float, float], None]) -> None:
+        self._transport, self._asked = transport, asked
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        streams: bool = False,
+    ) -> Response:
+        began, code, throttled = monotonic(), "<error>", 0.0
+        try:
+            answer = await self._transport.request(
+                method, path, query=query, headers=headers, body=body, streams=streams
+            )
+            code = str(answer.status)
+            wait = answer.headers.get("retry-after", "") if answer.status == 429 else ""
+            throttled = float(wait) if wait.isascii() and wait.isdigit() else 0.0
+            return answer
+        finally:
+            self._asked(method, code, monotonic() - began, throttled)
+
+    async def close(self) -> None:
+        await self._transport.close()

@@ -1,0 +1,1 @@
+"""Admission policies: expressions that decide about other people's requests."""

@@ -1,0 +1,77 @@
+"""A request as a policy sees it: what would be done to which object, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lamina.objects.types import Made, Obj
+from lamina.server.kind import Kind
+from lamina.server.request import Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """
+    Something somebody wants to do.
+
+    `operation` is CREATE, UPDATE or DELETE. `new` and `old` are objects of the kind
+    without their type, each None where there is none. `convert` returns one as
+    another version has it. Where something below an object is written that has a
+    type of its own, such as a Scale, `body` is its group, version and kind.
+    """
+
+    operation: str
+    kind: Kind
+    namespace: str
+    name: str
+    subresource: str
+    new: Obj | None
+    old: Obj | None
+    user: Identity
+    dry_run: bool
+    options: Mapping[str, Any] = field(default_factory=dict)
+    convert: Callable[[Obj, Kind], Obj] = lambda obj, kind: obj
+    body: tuple[str, str, str] | None = None
+
+    def seen(self, kind: Kind) -> tuple[Made | None, Made | None]:
+        """Return the new and the old object as a version of the kind has them, with their type."""
+        return self._seen(self.new, kind), self._seen(self.old, kind)
+
+    def _seen(self, obj: Obj | None, kind: Kind) -> Made | None:
+        if obj is None:
+            return None
+        if self.body is not None:
+            return {**obj}
+        shown = self.convert(obj, kind) if kind is not self.kind else obj
+        return {**shown, "apiVersion": kind.api_version, "kind": kind.kind}
+
+    def request(self, kind: Kind) -> Made:
+        """Return what expressions call `request`, for a policy that is about this version of the kind."""
+        made: Made = {
+            "kind": self._kind(kind),
+            "resource": _resource(kind),
+            "requestKind": self._kind(self.kind),
+            "requestResource": _resource(self.kind),
+            "name": self.name,
+            "operation": self.operation,
+            "userInfo": {"username": self.user.name, "groups": list(self.user.groups)},
+            "dryRun": self.dry_run,
+            "options": dict(self.options),
+        }
+        if self.user.uid:
+            made["userInfo"]["uid"] = self.user.uid
+        if self.subresource:
+            made["subResource"] = made["requestSubResource"] = self.subresource
+        if self.namespace:
+            made["namespace"] = self.namespace
+        return made
+
+    def _kind(self, kind: Kind) -> Made:
+        group, version, name = self.body or (kind.group, kind.version, kind.kind)
+        return {"group": group, "version": version, "kind": name}
+
+
+def _resource(kind: Kind) -> Made:
+    return {"group": kind.group, "version": kind.version, "resource": kind.plural}

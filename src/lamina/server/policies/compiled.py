@@ -1,0 +1,114 @@
+"""One policy, compiled: its conditions, variables, validations and annotations, each a program or why it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lamina.cel.declare import Environment
+from lamina.cel.errors import CompileError, ConstantError
+from lamina.cel.program import Program, compile_expression
+from lamina.cel.types import BOOL, DYN, NULL, STRING, Type
+from lamina.objects.types import Obj
+from lamina.server.policies.words import environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """
+    A compiled expression, or why it is none.
+
+    `internal` says that the real server takes the problem for its own.
+    """
+
+    text: str
+    program: Program | None = None
+    problem: str = ""
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """One thing a policy insists on."""
+
+    check: Expression
+    message: Expression | None
+    said: str
+    """What is said in a refusal, unless the message's expression has something better."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The expressions of one policy, in their order."""
+
+    conditions: Sequence[Expression]
+    variables: Mapping[str, Expression]
+    validations: Sequence[Validation]
+    annotations: Sequence[Expression]
+
+
+_CHECK: Final = (BOOL,)
+_MESSAGE: Final = (STRING,)
+_ANNOTATION: Final = (STRING, NULL)
+
+
+def compile_policy(spec: Obj) -> Compiled:
+    """Return the expressions of a policy, compiled as they are written; nothing is raised for what is none."""
+    params = DYN if spec.get("paramKind") is not None else None
+    conditions = compile_conditions(spec.get("matchConditions") or (), params=params)
+    types: dict[str, Type] = {}
+    variables: dict[str, Expression] = {}
+    for one in spec.get("variables") or ():
+        made = compiled(one.get("expression") or "", environment(params=params, variables=types))
+        variables[one.get("name") or ""] = made
+        types[one.get("name") or ""] = DYN if made.program is None else made.program.result
+    inside = environment(params=params, variables=types)
+    return Compiled(
+        conditions=conditions,
+        variables=variables,
+        validations=[_validation(one, inside) for one in spec.get("validations") or ()],
+        annotations=[
+            compiled(one.get("valueExpression") or "", inside, _ANNOTATION)
+            for one in spec.get("auditAnnotations") or ()
+        ],
+    )
+
+
+def compile_conditions(found: Sequence[Obj], *, params: Type | None = None) -> list[Expression]:
+    """Return the match conditions of a policy or a webhook, compiled."""
+    if not found:
+        return []
+    known = environment(params=params)
+    return [compiled(one.get("expression") or "", known, _CHECK) for one in found]
+
+
+def _validation(written: Obj, inside: Environment) -> Validation:
+    text, message = written.get("expression") or "", str(written.get("message") or "").strip()
+    made = written.get("messageExpression") or ""
+    return Validation(
+        check=compiled(text, inside, _CHECK),
+        message=compiled(made, inside, _MESSAGE) if made.strip() else None,
+        said=message or f"failed expression: {text.strip()}",
+        reason=written.get("reason") or "Invalid",
+    )
+
+
+def compiled(text: str, known: Environment, wanted: Sequence[Type] = ()) -> Expression:
+    """Return an expression whose value is of one of some types, or of any if none is named."""
+    try:
+        program = compile_expression(text, known)
+    except ConstantError as error:
+        return Expression(text=text, problem=f"program instantiation failed: {error}", internal=True)
+    except CompileError as error:
+        return Expression(text=text, problem=f"compilation failed: {error}")
+    if wanted and program.result not in wanted:
+        return Expression(text=text, problem=_mistyped(wanted, program.result))
+    return Expression(text=text, program=program)
+
+
+def _mistyped(wanted: Sequence[Type], found: Any) -> str:
+    names = " ".join(one.name for one in wanted)
+    must = f"must evaluate to one of [{names}]" if len(wanted) > 1 else f"must evaluate to {names}"
+    return f"{must} but got {found}"

@@ -1,0 +1,93 @@
+"""How a write is put before the policies that are in force, and how a policy is told what its types make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from lamina.objects.types import Made, Obj
+from lamina.server.builtin.definitions import definition
+from lamina.server.custom.scale import paths_of, scale_of
+from lamina.server.kind import Kind
+from lamina.server.options import WriteOptions
+from lamina.server.plane import Plane, Target
+from lamina.server.policies.attempt import Attempt
+from lamina.server.policies.typed import type_check
+from lamina.server.request import Request
+
+
+def review(
+    plane: Plane, request: Request, target: Target, new: Obj, old: Obj | None, options: WriteOptions
+) -> None:
+    """Ask the policies about a creation or a change; raises what the first one that minds says."""
+    said = _options(request, "CreateOptions" if old is None else "UpdateOptions", dry_run=options.dry_run)
+    body = None
+    if target.below is not None and target.subresource == "scale":
+        body = (target.below.group, target.below.version, target.below.kind)
+        paths = paths_of(target.kind)
+        new, old = scale_of(new, paths), None if old is None else scale_of(old, paths)
+    _ask(plane, request, _attempt(request, target, new, old, said, body))
+
+
+def review_end(plane: Plane, request: Request, target: Target, old: Obj, *, dry_run: bool) -> None:
+    """Ask the policies about a deletion."""
+    _ask(
+        plane,
+        request,
+        _attempt(request, target, None, old, _options(request, "DeleteOptions", dry_run=dry_run)),
+    )
+
+
+def _options(request: Request, kind: str, *, dry_run: bool) -> Made:
+    """Return the options of a request as they were given."""
+    said: Made = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if dry_run:
+        said["dryRun"] = ["All"]
+    for name in ("fieldManager", "fieldValidation"):
+        if kind != "DeleteOptions" and (given := request.parameter(name)):
+            said[name] = given
+    return said
+
+
+def _attempt(
+    request: Request,
+    target: Target,
+    new: Obj | None,
+    old: Obj | None,
+    options: Made,
+    body: tuple[str, str, str] | None = None,
+) -> Attempt:
+    kind = target.kind
+    return Attempt(
+        operation="DELETE" if new is None else "CREATE" if old is None else "UPDATE",
+        kind=kind,
+        # A namespace is taken to be in itself.
+        namespace=target.name if kind.bucket == "namespaces" else target.namespace,
+        name=target.name,
+        subresource=target.subresource,
+        new=new,
+        old=old,
+        user=request.user,
+        dry_run="dryRun" in options,
+        options=options,
+        convert=lambda obj, other: other.shape.read(kind.shape.store(orjson.loads(orjson.dumps(obj)))),
+        body=body,
+    )
+
+
+def _ask(plane: Plane, request: Request, attempt: Attempt) -> None:
+    for sentence in plane.policies.review(attempt):
+        request.warn(sentence)
+
+
+def say_types(plane: Plane, policy: Made) -> None:
+    """Write into a policy's status what checking its expressions against the kinds it names has found."""
+    registry = plane.registry
+
+    def named(version: str, name: str) -> Kind | None:
+        return next((one for one in registry.kinds() if (one.api_version, one.kind) == (version, name)), None)
+
+    status: dict[str, Any] = policy.setdefault("status", {})
+    status["observedGeneration"] = policy["metadata"].get("generation", 1)
+    status["typeChecking"] = type_check(policy.get("spec") or {}, registry.find, named, definition)

@@ -1,0 +1,231 @@
+"""What is rolled out, asked of a running control plane: get, watch, revisions, rollback, explain."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bed.patience import eventually, settles_at
+from tests.bed.wire import Api
+from tests.cli.conftest import Lamina
+from tests.cli.test_up_and_down import api_of
+
+HOOKS = """
+import lamina
+
+@lamina.sync(
+    "ctl.example.com/v1/sets", children={"v1/configmaps": lamina.Update("RollingInPlace")},
+    revision_fields=["spec.colour"], revisions_kept=5,
+)
+def rolls(parent):
+    spec = parent["spec"]
+    for place in range(2):
+        yield {"apiVersion": "v1", "kind": "ConfigMap", "data": {"colour": spec["colour"]},
+               "metadata": {"name": f"{parent['metadata']['name']}-{place}", "labels": {"app": "x"}}}
+
+@lamina.sync("ctl.example.com/v1/singles")
+def plain(parent):
+    return []
+"""
+GROUP = "/apis/ctl.example.com/v1/namespaces/default"
+SETS = f"{GROUP}/sets"
+
+
+def definition(plural: str, kind: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": schema,
+    }
+    return {
+        "metadata": {"name": f"{plural}.ctl.example.com"},
+        "spec": {
+            "group": "ctl.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def lamina(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lamina]:
+    """A control plane whose hooks roll two ConfigMaps for every Set, and nothing for a Single."""
+    command = Lamina(tmp_path_factory.mktemp("home"))
+    file = command.home / "hooks.py"
+    file.write_text(HOOKS)
+    command("up", "--detach", "--ephemeral", "--port", "0", "--hooks", str(file))
+    server = api(command)
+    for plural, kind in (("sets", "Set"), ("singles", "Single")):
+        made = server.post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(plural, kind)
+        )
+        assert made.code == 201
+        eventually(partial(is_served, server, plural))
+    yield command
+    command("down")
+
+
+def is_served(server: Api, plural: str) -> bool:
+    return server.get(f"{GROUP}/{plural}").code == 200
+
+
+def api(lamina: Lamina) -> Api:
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    return api_of(Path(running["kubeconfig"]), lamina.home)
+
+
+def given_set(lamina: Lamina, name: str, *colours: str) -> None:
+    """Have a set that has been each of these colours, one after the other."""
+    server = api(lamina)
+    for colour in colours:
+        body = {
+            "apiVersion": "ctl.example.com/v1",
+            "kind": "Set",
+            "metadata": {"name": name},
+            "spec": {"colour": colour, "selector": {"matchLabels": {"app": "x"}}},
+        }
+        path = f"{SETS}/{name}?fieldManager=test&force=true"
+        assert server.patch(path, body, content="application/apply-patch+yaml").code in (200, 201)
+        settles_at(lambda: colours_of(server, name), [colour, colour])
+        eventually(lambda: account(lamina, name)["state"] == "settled")
+
+
+def colours_of(server: Api, name: str) -> list[str]:
+    found = [server.get(f"/api/v1/namespaces/default/configmaps/{name}-{place}") for place in range(2)]
+    return [one.json.get("data", {}).get("colour", "") for one in found]
+
+
+def account(lamina: Lamina, name: str) -> dict[str, Any]:
+    found = json.loads(lamina("get", f"set/{name}", "-o", "json").stdout)
+    return dict(found[0]) if found else {"state": ""}
+
+
+def test_get_says_who_is_where(lamina: Lamina) -> None:
+    given_set(lamina, "seen", "red")
+
+    told = account(lamina, "seen")
+    shown = lamina("get", "sets", "-n", "default").stdout.splitlines()
+
+    assert told["targets"] == {"ConfigMap seen-0": 1, "ConfigMap seen-1": 1}
+    assert (told["kind"], told["revision"]) == ("Set", 1)
+    assert shown[0].split() == ["NAMESPACE", "OWNER", "REVISION", "TARGETS", "STATE", "BECAUSE"]
+    assert any(line.split()[:5] == ["default", "set/seen", "1", "2/2", "settled"] for line in shown)
+    assert "nothing is rolled out here" in lamina("get", "-n", "elsewhere").stderr
+    assert json.loads(lamina("get", "-n", "elsewhere", "-o", "json").stdout) == []
+
+
+def test_an_owner_whose_children_do_not_roll_is_listed_without_a_number(lamina: Lamina) -> None:
+    api(lamina).post(
+        f"{GROUP}/singles",
+        {
+            "apiVersion": "ctl.example.com/v1",
+            "kind": "Single",
+            "metadata": {"name": "one"},
+            "spec": {"selector": {"matchLabels": {"app": "y"}}},
+        },
+    )
+
+    line = lamina("get", "single/one").stdout.splitlines()[1]
+
+    assert line.split()[:5] == ["default", "single/one", "-", "-", "unnumbered"]
+    assert "has no revisions" in lamina("rollback", "single/one", code=1).stderr
+
+
+def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
+    given_set(lamina, "past", "red", "green", "blue")
+
+    listed = json.loads(lamina("revisions", "list", "set/past", "-o", "json").stdout)
+    shown = lamina("revisions", "list", "set/past").stdout.splitlines()
+
+    assert [(one["revision"], one["state"]) for one in listed] == [
+        (3, "wanted"), (2, "idle"), (1, "idle"),
+    ]  # fmt: skip
+    assert listed[0]["snapshot"] == {"spec": {"colour": "blue"}}
+    assert [line.split()[:3] for line in shown[1:]] == [
+        ["3", "wanted", "2"],
+        ["2", "idle", "0"],
+        ["1", "idle", "0"],
+    ]
+    assert lamina("revisions", "diff", "set/past").stdout == "spec.colour: 'green' became 'blue'\n"
+    two = ("revisions", "diff", "set/past", "--from", "1", "--to", "2")
+    assert json.loads(lamina(*two, "-o", "json").stdout)[0]["path"] == ["spec", "colour"]
+    refused = lamina("revisions", "diff", "set/past", "--to", "9", code=1).stderr
+    assert "set default/past has no revision 9: the revisions kept are 1, 2, 3" in refused
+    assert "hint: see what each one holds with `lamina revisions list set/past`" in refused
+
+
+def test_rollback_writes_the_old_snapshot_and_the_usual_rollout_follows(lamina: Lamina) -> None:
+    given_set(lamina, "back", "red", "green")
+    server = api(lamina)
+
+    rehearsed = json.loads(lamina("rollback", "set/back", "--dry-run", "-o", "json").stdout)
+    assert rehearsed["stages"][0]["actions"][0]["words"] == "replace set default/back"
+    assert "write the old snapshot" in lamina("rollback", "set/back", "--dry-run").stdout
+    assert server.get(f"{SETS}/back").json["spec"]["colour"] == "green"
+
+    assert lamina("rollback", "set/back").stdout == "returning set default/back to what revision 1 holds\n"
+
+    eventually(lambda: colours_of(server, "back") == ["red", "red"])
+    eventually(lambda: account(lamina, "back")["revision"] == 3)
+    assert "nothing to do" in lamina("rollback", "set/back", "--to-revision", "3").stderr
+
+
+def test_explain_says_what_would_happen_and_asks_the_hooks(lamina: Lamina) -> None:
+    given_set(lamina, "why", "red")
+    hooks = ("--hooks", str(lamina.home / "hooks.py"))
+
+    (told,) = json.loads(lamina("explain", "set/why", *hooks, "-o", "json").stdout)
+
+    assert told["controller"] == "CompositeController-rolls"
+    assert told["stages"] == []
+    assert lamina("explain", "set/why", *hooks).stdout.startswith("CompositeController-rolls: ")
+    assert "was given no hooks file" in lamina("explain", "set/why", code=1).stderr
+    assert "is not there, or no controller cares" in lamina("explain", "set/none", *hooks, code=1).stderr
+    assert "the server serves no kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_watch_prints_a_line_whenever_something_changes(lamina: Lamina, output: str) -> None:
+    name = f"watched-{output}"
+    given_set(lamina, name, "red")
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "lamina", "watch", f"set/{name}", "-o", output],
+        env=lamina.environ,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    try:
+        first = watching.stdout.readline()
+        if output == "text":
+            assert first.split()[:2] == ["NAMESPACE", "OWNER"]
+            assert watching.stdout.readline().split()[:5] == ["default", f"set/{name}", "1", "2/2", "settled"]
+        else:
+            assert json.loads(first)["state"] == "settled"
+
+        given_set(lamina, name, "green")
+        api(lamina).delete(f"{SETS}/{name}")
+
+        lines = []
+        for line in watching.stdout:
+            lines.append(line)
+            if "gone" in line:
+                break
+        assert len(lines) == len(set(lines)), "nothing is said twice"
+        settled = [line for line in lines if "settled" in line]
+        assert settled and ("2/2" in settled[-1] or json.loads(settled[-1])["revision"] == 2)
+    finally:
+        watching.terminate()
+        watching.wait(timeout=30)
+        watching.stdout.close()

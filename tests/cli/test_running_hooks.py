@@ -1,0 +1,142 @@
+"""`lamina run` and what it needs: hooks files, kinds, rights."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.bed.patience import eventually
+from tests.cli.conftest import Lamina
+from tests.cli.test_owners import GROUP, definition
+from tests.cli.test_up_and_down import api_of
+
+HOOKS = """
+import lamina
+
+@lamina.sync("ctl.example.com/v1/sets", children={"v1/configmaps": "InPlace"}, generate_selector=True)
+def maps(parent):
+    metadata = {"name": parent["metadata"]["name"]}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": "first"}}]
+"""
+CONTROLLERS = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
+
+
+def said(lamina: Lamina, *arguments: str) -> list[dict[str, Any]]:
+    return list(json.loads(lamina(*arguments, "-o", "json").stdout)["items"])
+
+
+def test_crds_prints_the_kinds(lamina: Lamina) -> None:
+    made = said(lamina, "crds")
+
+    assert [one["spec"]["names"]["kind"] for one in made] == [
+        "CompositeController", "DecoratorController", "ControllerRevision",
+    ]  # fmt: skip
+    assert list(yaml.safe_load_all(lamina("crds").stdout)) == made
+    assert "there is no family 'none such'" in lamina("crds", "--families", "none such", code=1).stderr
+
+
+def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    role, binding = said(lamina, "rbac", str(file), "--account", "ops/robot")
+
+    allowed = {(rule["apiGroups"][0], resource): rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}  # fmt: skip
+    assert allowed["", "configmaps"] == ["get", "list", "watch", "create", "patch", "delete"]
+    assert allowed["ctl.example.com", "sets"] == ["get", "list", "watch", "patch"]
+    assert allowed["ctl.example.com", "sets/status"] == ["patch"]
+    assert ("", "secrets") not in allowed and ("", "pods") not in allowed
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "ops", "name": "robot"}]
+    assert next(yaml.safe_load_all(lamina("rbac", str(file)).stdout))["kind"] == "ClusterRole"
+
+
+def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0")
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    api = api_of(Path(running["kubeconfig"]), lamina.home)
+    spec = {
+        "parentResource": {"apiVersion": "ctl.example.com/v1", "resource": "sets"},
+        "childResources": [{"apiVersion": "apps/v1", "resource": "deployments"}],
+        "hooks": {
+            "sync": {"webhook": {"url": "https://hook/sync"}},
+            "customize": {"webhook": {"url": "https://hook/customize"}},
+        },
+        "endpointConfigs": [
+            {"host": "hook", "authorization": {"secretRef": {"name": "token", "namespace": "default"}}}
+        ],
+    }
+    kind = {"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController"}
+    assert api.post(CONTROLLERS, {**kind, "metadata": {"name": "made-by-hand"}, "spec": spec}).code == 201
+
+    done = lamina("rbac", "-o", "json")
+    rules = json.loads(done.stdout)["items"][0]["rules"]
+
+    assert any("deployments" in rule["resources"] and "create" in rule["verbs"] for rule in rules)
+    assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"], "resourceNames": ["token"]} in rules  # fmt: skip
+    assert "not in it: what customize hook https://hook/customize asks to see" in done.stderr
+    related = json.loads(lamina("rbac", "--related", "v1/services", "-o", "json").stdout)["items"][0]["rules"]
+    assert any("services" in rule["resources"] for rule in related)
+
+
+def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_changes(
+    lamina: Lamina, tmp_path: Path
+) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--families", "none")
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    api = api_of(Path(running["kubeconfig"]), lamina.home)
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+    process = lamina.start("run", str(file), "--log", "error")
+    assert process.stderr is not None
+    try:
+        assert "lamina runs metacontroller on https://" in process.stderr.readline()
+        assert (
+            api.get(f"{CONTROLLERS}/maps").json["spec"]["hooks"]["sync"]["webhook"]["url"] == "hook:maps/sync"
+        )
+
+        api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("sets", "Set"))
+        eventually(lambda: api.get(f"{GROUP}/sets").code == 200)
+        kind = {"apiVersion": "ctl.example.com/v1", "kind": "Set"}
+        assert api.post(f"{GROUP}/sets", {**kind, "metadata": {"name": "a"}, "spec": {}}).code == 201
+        text = "/api/v1/namespaces/default/configmaps/a"
+        eventually(lambda: api.get(text).json.get("data") == {"text": "first"})
+
+        file.write_text(HOOKS + "\n1 / 0\n")
+        os.kill(process.pid, signal.SIGHUP)
+        assert "hooks not loaded, the old ones go on" in process.stderr.readline()
+
+        file.write_text(HOOKS.replace("first", "second").replace("def maps", "def others"))
+        eventually(lambda: api.get(text).json.get("data") == {"text": "second"})
+        eventually(lambda: api.get(f"{CONTROLLERS}/maps").code == 404)
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+        process.stderr.close()
+    assert not _children(process), "the hooks end with it"
+
+
+def _children(process: subprocess.Popen[str]) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [
+        line for line in listed.splitlines() if "lamina.hooks.child" in line and str(process.args) in line
+    ]
+
+
+def test_a_hooks_file_that_does_not_load_stops_the_start_with_its_traceback(
+    lamina: Lamina, tmp_path: Path
+) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text("import lamina\n\nraise ValueError('not today')\n")
+
+    said = lamina("up", "--ephemeral", "--port", "0", "--hooks", str(file), code=1).stderr
+
+    assert "error: hooks.py does not load" in said
+    assert "line 3" in said and "ValueError: not today" in said
+    off = lamina("up", "--ephemeral", "--simulate", "off", "--hooks", str(file), code=1).stderr
+    assert "there is no family to call the hooks" in off

@@ -1,0 +1,195 @@
+"""What is counted, and where it can be asked for."""
+
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from lamina.client.transport import Query, Response
+from lamina.core.plan import Create, Delete, Emit
+from lamina.core.questions import AskedBy, Call
+from lamina.errors import SettingsError, Unreachable
+from lamina.objects.types import Ref
+from lamina.runtime.metrics import Metrics
+from lamina.runtime.probes import address, listening
+
+PARENT = Ref("ex.example.com/v1", "Thing", "default", "a")
+CALL = Call(
+    url="http://hook/sync",
+    body=b"",
+    seconds=1.0,
+    purpose="sync",
+    asked_by=AskedBy("metacontroller", "CompositeController", "cc"),
+)
+
+
+def counted(metrics: Metrics) -> dict[tuple[str, str], float]:
+    """Return every count by its name and its labels."""
+    return {
+        (
+            sample.name,
+            ",".join(f"{key}={value}" for key, value in sorted(sample.labels.items())),
+        ): sample.value
+        for family in text_string_to_metric_families(metrics.text().decode())
+        for sample in family.samples
+    }
+
+
+def test_a_call_is_counted_under_its_familys_name_with_who_asked() -> None:
+    metrics = Metrics()
+    metrics.calls.began(CALL)
+    whom = "controller_name=cc,controller_type=CompositeController"
+    in_flight = ("metacontroller_sync_in_flight_requests", f"{whom},url=http://hook/sync")
+    assert counted(metrics)[in_flight] == 1
+
+    metrics.calls.found(CALL, "dns_done", 0.1)
+    metrics.calls.ended(CALL, "200", 0.5)
+
+    found = counted(metrics)
+    assert found[in_flight] == 0
+    total = f"code=200,{whom},method=post,url=http://hook/sync"
+    assert found["metacontroller_sync_requests_total", total] == 1
+    took = f"{whom},method=post,url=http://hook/sync"
+    assert found["metacontroller_sync_request_duration_histogram_seconds_sum", took] == 0.5
+    looked_up = f"{whom},event=dns_done,url=http://hook/sync"
+    assert found["metacontroller_sync_dns_duration_histogram_seconds_count", looked_up] == 1
+
+
+def test_a_call_on_nobodys_account_is_not_counted() -> None:
+    metrics = Metrics()
+    stranger = Call(url="http://hook", body=b"", seconds=1.0, purpose="sync")
+
+    metrics.calls.began(stranger)
+    metrics.calls.ended(stranger, "200", 0.5)
+
+    assert not [
+        name for name, labels in counted(metrics) if name == "metacontroller_sync_requests_total" and labels
+    ]
+
+
+def test_what_a_controller_does_is_counted_under_its_name() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 3, oldest=list, hands=5)
+    meter.added()
+    meter.taken(0.25)
+    meter.worked("error", 0.5)
+    meter.worked("success", 0.5)
+    meter.retried()
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    for action in (
+        Create(obj=pod),
+        Delete(ref=Ref("v1", "Pod", "", "q"), uid="u"),
+        Emit(event={**pod, "kind": "Event"}),
+    ):
+        meter.wrote(action)
+
+    found = counted(metrics)
+    assert found["workqueue_depth", "name=C"] == 3
+    assert found["workqueue_adds_total", "name=C"] == 1
+    assert found["workqueue_queue_duration_seconds_sum", "name=C"] == 0.25
+    assert found["workqueue_retries_total", "name=C"] == 1
+    assert found["controller_runtime_reconcile_total", "controller=C,result=error"] == 1
+    assert found["controller_runtime_reconcile_errors_total", "controller=C"] == 1
+    assert found["controller_runtime_reconcile_time_seconds_count", "controller=C"] == 2
+    assert found["lamina_objects_written_total", "controller=C,deed=created,kind=Pod"] == 1
+    assert found["lamina_objects_written_total", "controller=C,deed=deleted,kind=Pod"] == 1
+    assert not [labels for name, labels in found if "kind=Event" in labels]
+
+
+def test_how_far_rollouts_are_is_the_sum_over_all_owners_and_goes_with_them() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    other = PARENT._replace(name="b")
+    meter.stands(PARENT, {"waiting": 3, "settled": 1})
+    meter.stands(other, {"waiting": 1})
+    meter.stands(PARENT, {"waiting": 1, "settled": 3})
+
+    found = counted(metrics)
+    assert found["lamina_rollout_targets", "controller=C,standing=waiting"] == 2
+    assert found["lamina_rollout_targets", "controller=C,standing=settled"] == 3
+    meter.stands(PARENT, {})
+    assert counted(metrics)["lamina_rollout_targets", "controller=C,standing=settled"] == 0
+    meter.end()
+    assert not [labels for name, labels in counted(metrics) if name == "lamina_rollout_targets"]
+
+
+class Answering:
+    """A transport that answers as it is told."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.headers = status, headers
+
+    async def request(
+        self, method: str, path: str, *, query: Query = (), headers: Mapping[str, str], body: bytes | None = None,
+        streams: bool = False,
+    ) -> Response:  # fmt: skip
+        if not self.status:
+            raise Unreachable("nobody answers")
+        return self  # type: ignore[return-value]  # of an answer only the head is looked at
+
+    async def close(self) -> None: ...
+
+
+async def test_requests_are_counted_by_method_and_answer_and_so_is_the_time_we_are_asked_to_wait() -> None:
+    metrics = Metrics(host="server:6443")
+    for status, headers in ((200, {}), (429, {"retry-after": "7"}), (0, {})):
+        transport = metrics.metered(Answering(status, headers))
+        if status:
+            await transport.request("GET", "/api", headers={})
+        else:
+            with pytest.raises(Unreachable):
+                await transport.request("GET", "/api", headers={})
+
+    found = counted(metrics)
+    for code in ("200", "429", "<error>"):
+        assert found["rest_client_requests_total", f"code={code},host=server:6443,method=GET"] == 1
+    assert found["lamina_api_throttled_seconds_total", ""] == 7
+
+
+async def test_pages_are_served_where_it_is_said_and_one_that_cannot_answer_yet_says_so() -> None:
+    ready: list[bytes] = []
+    pages = ("127.0.0.1:0", {"/readyz": lambda: ready[0] if ready else None, "/healthz": lambda: b"ok"})
+    async with (
+        listening(pages, ("0", {"/metrics": lambda: b"no"})) as (where,),
+        aiohttp.ClientSession() as http,
+    ):
+
+        async def get(path: str) -> tuple[int, str]:
+            async with http.get(f"http://{where}{path}") as answer:
+                return answer.status, await answer.text()
+
+        assert await get("/healthz") == (200, "ok")
+        assert (await get("/readyz"))[0] == 503
+        ready.append(b"ok")
+        assert await get("/readyz") == (200, "ok")
+        assert (await get("/metrics"))[0] == 404
+
+
+async def test_an_address_that_is_taken_is_said() -> None:
+    async with listening(("127.0.0.1:0", {})) as (where,):
+        with pytest.raises(SettingsError, match="cannot listen on"):
+            async with listening((where, {})):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("0", None),
+        ("", None),
+        (":9999", ("", 9999)),
+        ("127.0.0.1:1", ("127.0.0.1", 1)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port_or_none(text: str, where: tuple[str, int] | None) -> None:
+    assert address(text) == where
+
+
+@pytest.mark.parametrize("text", ["9999", "host", "host:http", "host:70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="expected an address"):
+        address(text)
