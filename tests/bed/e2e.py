@@ -57,8 +57,8 @@ def judge(which: Which, names: Sequence[str], *, shards: int, keep: Path | None 
     names; most of a test's time is waiting. What the suite said goes to `keep`.
     """
     if not names:
-        print("no test is named, so none is run")
-        return 0
+        print("no test is named, so nothing is shown")
+        return 1
     suite, kubectl = built(E2E), built(KUBECTL_35)
     folder = Path(tempfile.mkdtemp(prefix="lamina-e2e-"))
     started = time.monotonic()

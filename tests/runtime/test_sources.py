@@ -219,3 +219,22 @@ async def test_a_controller_that_goes_for_good_says_so_and_one_that_is_replaced_
 
 def _note(edition: str, now: datetime) -> Plan:
     return one_stage("note", [Create(obj=config_map(f"gone-{edition}"))], because="it goes")
+
+
+async def test_what_nobody_asks_for_any_more_is_followed_no_more(client: Client) -> None:
+    await client.create(secret("one", tier="a"))
+    async with running(client, [gatherer()], sources=[PAINTERS]) as manager:
+        await client.create(listing("l", "tier=a"))
+        await until_found(client, "l", "one")
+        assert SECRETS in manager.followed
+
+        await client.delete(at("l"))
+        await client.create(listing("m", "tier=b"))
+        await until_found(client, "m", "")
+        assert SECRETS in manager.followed
+        await client.delete(at("m"))
+        await client.create(order("red"))
+        await client.create(canvas("a"))
+        await until_painted(client, "a", "red")
+
+        assert SECRETS not in manager.followed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -80,6 +81,38 @@ def _seconds(context: click.Context, option: click.Parameter, text: str) -> floa
     default="",
     help="Which CompositeControllers and DecoratorControllers run here. Default: all.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="How many owners a controller works on side by side.",
+)
+@click.option(
+    "--apply-strategy",
+    type=click.Choice(("dynamic-apply", "server-side-apply")),
+    default="dynamic-apply",
+    show_default=True,
+    help="How CompositeControllers and DecoratorControllers make children: by a record on each, or by the server.",
+)
+@click.option(
+    "--apply-strategy-ssa-field-manager",
+    "field_manager",
+    metavar="NAME",
+    default="metacontroller",
+    show_default=True,
+    help="Under which name the server applies them.",
+)
+@click.option(
+    "--cache-flush-interval",
+    "flush",
+    metavar="TIME",
+    default="30m",
+    show_default=True,
+    callback=_seconds,
+    help="How long an owner is left alone at most.",
+)
 @probe_options
 @click.option("--log", metavar="LEVEL", default="info", show_default=True, help="Least level of log lines.")
 @click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
@@ -95,6 +128,10 @@ def run(
     renew_deadline: float,
     retry_period: float,
     target_label_selector: str,
+    workers: int,
+    apply_strategy: str,
+    field_manager: str,
+    flush: float,
     metrics_address: str,
     health_probe_bind_address: str,
     log: str,
@@ -115,7 +152,7 @@ def run(
     from lamina.client.client import Client
     from lamina.client.http import HttpTransport
     from lamina.clock import WallClock
-    from lamina.families.every import chosen
+    from lamina.families.every import Manner, chosen
     from lamina.hooks.files import Hooks
     from lamina.logs import log as lines
     from lamina.objects.selectors import parse_label_selector
@@ -123,7 +160,13 @@ def run(
     from lamina.runtime.leases import Leases, Terms
 
     access = reach(kubeconfig, context)
-    wanted = chosen(families, parse_label_selector(target_label_selector))
+    manner = Manner(
+        selector=parse_label_selector(target_label_selector),
+        workers=workers,
+        applies_as=field_manager if apply_strategy == "server-side-apply" else "",
+        flush=timedelta(seconds=flush),
+    )
+    wanted = chosen(families, manner)
     lines.configure(log, log_format)
 
     async def serve() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 
 from lamina.core.family import Family
 from lamina.errors import SettingsError
@@ -10,18 +12,43 @@ from lamina.families.metacontroller.controller import Options
 from lamina.families.metacontroller.family import family as metacontroller
 from lamina.objects.selectors import EVERYTHING, LabelSelector
 
-EVERY: Mapping[str, Callable[[LabelSelector], Family]] = {
-    "metacontroller": lambda selector: metacontroller(Options(selector=selector))
-}
-"""Each family by the name it is chosen by, for the controllers that somebody's labels select."""
 
-
-def chosen(names: str, selector: LabelSelector = EVERYTHING) -> tuple[Family, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
     """
-    Return the families of these names, comma-separated; `all` and `none` mean what they say.
+    How families run.
 
     Where controllers are objects themselves, `selector` says which of them run.
+    `applies_as` is the name under which children are applied by the server, for
+    families that can do without; `flush` is how long an owner is left alone at most.
     """
+
+    selector: LabelSelector = EVERYTHING
+    workers: int = 5
+    applies_as: str = ""
+    flush: timedelta = timedelta(minutes=30)
+
+
+USUAL = Manner()
+
+
+def _metacontroller(manner: Manner) -> Family:
+    options = Options(
+        selector=manner.selector,
+        workers=manner.workers,
+        server_side_apply=bool(manner.applies_as),
+        field_manager=manner.applies_as,
+        flush=manner.flush,
+    )
+    return metacontroller(options)
+
+
+EVERY: Mapping[str, Callable[[Manner], Family]] = {"metacontroller": _metacontroller}
+"""Each family by the name it is chosen by."""
+
+
+def chosen(names: str, manner: Manner = USUAL) -> tuple[Family, ...]:
+    """Return the families of these names, comma-separated; `all` and `none` mean what they say."""
     if names == "none":
         return ()
     wanted = list(EVERY) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
@@ -30,4 +57,4 @@ def chosen(names: str, selector: LabelSelector = EVERYTHING) -> tuple[Family, ..
         raise SettingsError(
             f"there is no family {unknown[0]!r}", hint=f"the families are {', '.join(EVERY)}; or all, or none"
         )
-    return tuple(EVERY[name](selector) for name in wanted)
+    return tuple(EVERY[name](manner) for name in wanted)

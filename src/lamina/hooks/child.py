@@ -28,6 +28,7 @@ from lamina.hooks.load import Unloadable, load, where
 from lamina.hooks.sdk import Hook, Later
 
 THREADS = 64
+_INHERITED = 1024
 
 
 class _Child:
@@ -92,7 +93,12 @@ class _Child:
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Take standard input and output for ourselves; whoever prints from now on does so elsewhere."""
+    """
+    Take standard input and output for ourselves; whoever prints from now on does so elsewhere.
+
+    Nothing else is inherited: a program that a hook starts would hold it open after we have gone.
+    """
+    os.closerange(3, _INHERITED)
     asked, answered = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -10,7 +10,7 @@ what is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,6 +34,8 @@ from lamina.runtime.meter import Meter
 from lamina.runtime.sight import Sight
 from lamina.runtime.worker import Lead, Worker
 
+_BY_NAME = 8
+
 
 @dataclass(slots=True)
 class _Post:
@@ -47,6 +49,11 @@ class _Post:
     @property
     def controller(self) -> AnyController:
         return self.worker.controller
+
+    def forget_unasked(self) -> None:
+        """Follow no more what no key asks for any more."""
+        asked = {what for follow in self.worker.follows for what in _ways(follow)}
+        self.follows = {what: None for what in self.follows if what in asked}
 
 
 class Manager:
@@ -108,6 +115,11 @@ class Manager:
                 post.worker.introduced = False
             self._arrange()
 
+    @property
+    def followed(self) -> frozenset[Kind]:
+        """Return the kinds that are followed because some key asked for them."""
+        return frozenset(what.kind for post in self._posts.values() for what in post.follows)
+
     async def run(self) -> None:
         """Run until cancelled."""
         try:
@@ -161,6 +173,7 @@ class Manager:
         for post in self._posts.values():
             sees = _subscribe(kinds, post.controller.watches, post.listeners, wanted)
             looks.append((post.worker.sight, sees))
+            post.forget_unasked()
             for what in post.follows:
                 wanted.setdefault(what, []).append(post.worker.overhear)
         following = self._informers.arrange(wanted)
@@ -229,11 +242,12 @@ class Manager:
 
     def _follow(self, name: str, follow: Follow) -> Informer:
         """Have what a key asked for followed, on behalf of the controller of that name."""
-        named = follow.names[0] if follow.names is not None and len(follow.names) == 1 else ""
-        what = Subscription(follow.kind, everything, False, "")
-        if named and not self._informers.is_following(what):
-            what = what._replace(named=named)
         post = self._posts.get(name)
+        whole, *narrow = _ways(follow)
+        one_by_one = sum(what.kind == follow.kind for what in post.follows) if post is not None else 0
+        # A few by name are cheaper than all; many are not.
+        several = one_by_one >= _BY_NAME and not any(map(self._informers.is_following, narrow))
+        what = whole if not narrow or several or self._informers.is_following(whole) else narrow[0]
         if post is not None and what not in post.follows:
             post.follows[what] = None
             self._arrange()
@@ -241,6 +255,14 @@ class Manager:
 
     def _stir(self, change: Change) -> None:
         self._stirred.set()
+
+
+def _ways(follow: Follow) -> Iterator[Subscription]:
+    """Yield the ways to follow what a key asks for: all of its kind, and, if it is one, by its name."""
+    whole = Subscription(follow.kind, everything, False, "")
+    yield whole
+    if follow.names is not None and len(follow.names) == 1:
+        yield whole._replace(named=follow.names[0])
 
 
 async def _take_leave(post: _Post) -> None:

@@ -19,8 +19,9 @@ becomes of a failure is decided in one place:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
@@ -93,6 +94,7 @@ class Worker(Generic[View]):
         self.controller, self.sight = controller, sight
         self.queue: Queue[Ref] = Queue(clock, meter=self.meter)
         self.interests = Interests()
+        self._asking: list[set[Follow]] = []
         self.introduced = False
         """Whether it has been told of what was there before it came."""
         self._asker, self._executor, self._clock = asker, executor, clock
@@ -161,9 +163,16 @@ class Worker(Generic[View]):
         await self._carry_out(ref, plan)
         return plan.look_again
 
+    @property
+    def follows(self) -> Iterator[Follow]:
+        """Yield what keys asked to follow, in their last pass or in the one they are in."""
+        yield from self.interests
+        yield from chain.from_iterable(self._asking)
+
     async def _answers(self, ref: Ref, view: View) -> Answers:
         """Put the controller's questions, round by round, until it has no more."""
         answers, followed = Answers(), set[Follow]()
+        self._asking.append(followed)
         try:
             for _ in range(_ROUNDS):
                 asked = self.controller.questions(view, answers)
@@ -173,6 +182,7 @@ class Worker(Generic[View]):
         finally:
             # Interested from the first pass on, failed or not: what it waits for may be what comes.
             self.interests.set(ref, followed)
+            self._asking = [one for one in self._asking if one is not followed]
         raise AssertionError(f"{self.controller.name} never stops asking about {ref}")
 
     async def _ask(self, asked: Sequence[Question], followed: set[Follow]) -> Mapping[Question, Answer]:

@@ -35,6 +35,8 @@ class Options:
     selector: LabelSelector = EVERYTHING
     workers: int = 5
     server_side_apply: bool = False
+    field_manager: str = MANAGER
+    """Under which name the server applies."""
     flush: timedelta = timedelta(minutes=30)
     """How long a parent is left alone at most."""
 
@@ -96,7 +98,7 @@ def setups(world: World, options: Options) -> Iterator[Setup]:
 
 def _setup(obj: Obj, world: World, options: Options) -> Setup:
     build = composite if obj["kind"] == COMPOSITE.kind else decorator
-    return build(obj, world.kinds, applies=options.server_side_apply)
+    return build(obj, world.kinds, applies_as=options.field_manager if options.server_side_apply else "")
 
 
 def controller(setup: Setup, options: Options = DEFAULTS) -> Controller[View]:

@@ -51,7 +51,7 @@ class Means:
         if in_place and LAST_APPLIED in meta.annotations(observed):
             # The record of the other means has to go.
             return False
-        if is_stated(observed, self._body(child), MANAGER):
+        if is_stated(observed, self._body(child), self.view.setup.applies_as):
             return True
         match self.answers.get(self.rehearsal(child, observed)):
             case Found(obj):
@@ -96,7 +96,7 @@ class Means:
         """Return the question what the server would make of a child."""
         body = self._body(child)
         key = digest([meta.uid(observed), meta.resource_version(observed), body])
-        return Rehearse(obj=body, manager=MANAGER, key=key)
+        return Rehearse(obj=body, manager=self.view.setup.applies_as, key=key)
 
     def needs_rehearsal(self, child: Desired, observed: Obj) -> bool:
         """Say whether only the server can tell if a child is as it should be."""
@@ -104,13 +104,13 @@ class Means:
             self.view.setup.applies
             and child.rule.method is not Method.ON_DELETE
             and not meta.is_deleting(observed)
-            and not is_stated(observed, self._body(child), MANAGER)
+            and not is_stated(observed, self._body(child), self.view.setup.applies_as)
             and self.rehearsal(child, observed) not in self.answers
         )
 
     def create(self, child: Desired) -> Action:
         if self.view.setup.applies:
-            return Apply(obj=self._body(child), force=True, manager=MANAGER)
+            return Apply(obj=self._body(child), force=True, manager=self.view.setup.applies_as)
         made = new_child(child.obj)
         owner = meta.owner_ref(self.view.parent, controller=True, blocks=True)
         return Create(obj=meta.with_owner(made, owner))
@@ -121,7 +121,7 @@ class Means:
             return (change(observed, create_merge_patch(observed, merged(observed, child.obj))),)
         body = {**self._body(child)}
         body["metadata"] = {**body["metadata"], "uid": meta.uid(observed)}
-        applied = Apply(obj=body, force=True, manager=MANAGER)
+        applied = Apply(obj=body, force=True, manager=self.view.setup.applies_as)
         if LAST_APPLIED in meta.annotations(observed):
             # The record of the other means would never be true again.
             forget = change(observed, {"metadata": {"annotations": {LAST_APPLIED: None}}})

@@ -85,8 +85,8 @@ class Setup:
     generates_selector: bool = False
     paths: tuple[Path, ...] = ()
     history_limit: int = 0
-    applies: bool = False
-    """Whether children are applied by the server, in place of the record on the child."""
+    applies_as: str = ""
+    """Under which name children are applied by the server; without one, a record is kept on the child."""
 
     @property
     def name(self) -> str:
@@ -95,6 +95,10 @@ class Setup:
     @property
     def finalizer(self) -> str:
         return finalizer(self.kind, self.name)
+
+    @property
+    def applies(self) -> bool:
+        return bool(self.applies_as)
 
     @property
     def asked_by(self) -> AskedBy:
@@ -110,7 +114,7 @@ class Setup:
         return tuple(one for one in (self.customize, self.sync, self.finalize) if one is not None)
 
 
-def composite(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
+def composite(obj: Obj, kinds: Kinds, *, applies_as: str = "") -> Setup:
     """Return a CompositeController that can run; SpecError says why one cannot."""
     spec = api.composite(obj)
     if spec.hooks is None:
@@ -153,11 +157,11 @@ def composite(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
         generates_selector=spec.generate_selector,
         paths=_paths(history.field_paths or ("spec",)),
         history_limit=history.limit,
-        applies=applies,
+        applies_as=applies_as,
     )
 
 
-def decorator(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
+def decorator(obj: Obj, kinds: Kinds, *, applies_as: str = "") -> Setup:
     """Return a DecoratorController that can run; SpecError says why one cannot."""
     spec = api.decorator(obj)
     if spec.hooks is None:
@@ -177,7 +181,7 @@ def decorator(obj: Obj, kinds: Kinds, *, applies: bool = False) -> Setup:
         sync=endpoint("sync", spec.hooks.sync, configs),
         finalize=endpoint("finalize", spec.hooks.finalize, configs),
         resync=_period(spec.resync_period_seconds),
-        applies=applies,
+        applies_as=applies_as,
     )
 
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lamina.cel.cost.estimate import estimate
+from lamina.cel.cost.size import MOST
 from lamina.cel.declare import Environment
 from lamina.cel.errors import CompileError, ConstantError
 from lamina.cel.program import Program, compile_expression
 from lamina.cel.types import BOOL, DYN, NULL, STRING, Type
 from lamina.objects.types import Obj
-from lamina.server.policies.words import environment
+from lamina.server.policies.words import VARIABLES, environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,13 +21,16 @@ class Expression:
     """
     A compiled expression, or why it is none.
 
-    `internal` says that the real server takes the problem for its own.
+    `internal` says that the real server takes the problem for its own. `most` is
+    what evaluating it costs at most where that is so little that nobody needs to
+    count, and None elsewhere.
     """
 
     text: str
     program: Program | None = None
     problem: str = ""
     internal: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,7 @@ class Compiled:
     annotations: Sequence[Expression]
 
 
+_LITTLE: Final = 1000
 _CHECK: Final = (BOOL,)
 _MESSAGE: Final = (STRING,)
 _ANNOTATION: Final = (STRING, NULL)
@@ -105,7 +111,9 @@ def compiled(text: str, known: Environment, wanted: Sequence[Type] = ()) -> Expr
         return Expression(text=text, problem=f"compilation failed: {error}")
     if wanted and program.result not in wanted:
         return Expression(text=text, problem=_mistyped(wanted, program.result))
-    return Expression(text=text, program=program)
+    # Variables are worked out on the way, and what that costs is counted.
+    most = MOST if VARIABLES in text else estimate(program.checked, known).most
+    return Expression(text=text, program=program, most=most if most <= _LITTLE else None)
 
 
 def _mistyped(wanted: Sequence[Type], found: Any) -> str:

@@ -104,11 +104,19 @@ class _Meter:
         """Return the value of an expression, or an error that says which one it was."""
         if expression.program is None:
             return EvaluationError(f"compilation error: {expression.problem}")
+        if expression.most is not None:
+            try:
+                value = expression.program.evaluate(variables)
+            except EvaluationError as error:
+                return self._failed(expression, error)
+            self.spend(expression.most)
+            return value
         outcome = expression.program.run(variables)
         self.spend(outcome.cost)
-        if outcome.error is None:
-            return outcome.value
-        return EvaluationError(f"expression '{expression.text}' resulted in error: {outcome.error.message}")
+        return outcome.value if outcome.error is None else self._failed(expression, outcome.error)
+
+    def _failed(self, expression: Expression, error: EvaluationError) -> EvaluationError:
+        return EvaluationError(f"expression '{expression.text}' resulted in error: {error.message}")
 
     def spend(self, cost: int) -> None:
         if cost > self.left:

@@ -24,7 +24,7 @@ from lamina.cel.seen import Sight, seen
 from lamina.cel.values import NONE, Optional
 from lamina.server.custom.document import Document, item_schema, value_schema
 from lamina.server.custom.ratchet import key_of
-from lamina.server.rules.compiled import OLD, RULES, SELF, compile_rules
+from lamina.server.rules.compiled import OLD, RULES, SELF, SURELY, compile_rules
 from lamina.server.rules.measured import sizes_in
 from lamina.server.rules.types import of_element, of_property, of_root
 
@@ -134,15 +134,13 @@ class Glance:
                 raise Unsettled
             if rule.compares and not (old is not None or rule.optional):
                 continue
-            most = rule.check.most
-            if rule.check.uncounted is not None:
-                program = rule.check.uncounted
-                most = estimate(program.checked, program.environment, sizes_in(variables)).most
-                if most > PER_CALL:
+            most = rule.check.most * SURELY
+            if most > min(PER_CALL, self._left):
+                program = rule.check.uncounted or program
+                most = estimate(program.checked, program.environment, sizes_in(variables)).most * SURELY
+                if most > min(PER_CALL, self._left):
                     raise Unsettled
             self._left -= most
-            if self._left < 0:
-                raise Unsettled
             try:
                 held = program.evaluate(with_optional(variables) if rule.optional else variables)
             except CelError:

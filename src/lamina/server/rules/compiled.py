@@ -26,6 +26,8 @@ from lamina.server.custom.fieldpath import BadPath, follow
 RULES: Final = "x-kubernetes-validations"
 SELF: Final = "self"
 OLD: Final = "oldSelf"
+SURELY: Final = 2
+"""An estimate may be below the cost where something is read from a value just made, but never by more than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,8 @@ class Expression:
     """
     A compiled expression, or why it is none; `most` is what evaluating it may cost at most.
 
-    `uncounted` is the same program without a limit, where the first one has to
-    count: it is for values that are known to be small enough.
+    `uncounted` is the same program without a limit, where the first one would have
+    to count: it is for values that have been measured and are small enough.
     """
 
     program: Program | None = None
@@ -123,7 +125,9 @@ def _check(text: str, declared: Declared, environment: Environment) -> tuple[Exp
         return Expression(problem="cel expression must evaluate to a bool"), False
     compares = OLD in text and OLD in reads(program.checked, environment).variables
     most = _most(program, declared)
-    uncounted = Program(program.checked, environment.extend(limits=Limits())) if most > PER_CALL else None
+    uncounted = None
+    if most * SURELY > PER_CALL:
+        uncounted = Program(program.checked, environment.extend(limits=Limits()))
     return Expression(program=program, most=most, uncounted=uncounted), compares
 
 

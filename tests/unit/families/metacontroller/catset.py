@@ -129,7 +129,7 @@ class Cats(Paper):
                 },
             },
         }
-        return controller(composite(obj, self.kinds, applies=applies))
+        return controller(composite(obj, self.kinds, applies_as="metacontroller" if applies else ""))
 
     def settle(self, crash_after: int | None = None, **settings: Any) -> None:
         """Let it work until there is nothing to do but wait."""
