@@ -43,7 +43,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads
 
 # A real control plane has controllers that take their time, and on a busy machine one is late now and then:
 # what fails is asked once more, and what fails twice is a difference.
@@ -53,7 +53,7 @@ conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call TWICE,tests/conformance tests/client tests/scenarios --ignore=tests/conformance/cel)
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34; $(call TWICE,tests/conformance/checks)
-	$(BIN)/pytest tests/conformance/kubectl
+	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/conformance/kubectl tests/conformance/workloads
 
 e2e: $(READY)
 	$(BIN)/python -m tests.bed e2e
