@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import aiohttp
 
 from lamina.clock import WallClock
-from lamina.families.every import chosen
+from lamina.families.every import Manner, chosen
 from lamina.objects.selectors import parse_label_selector
 from lamina.product import install, product
 from lamina.runtime.calls import Calls
@@ -19,7 +19,7 @@ from tests.scenarios.test_examples import said, webhook
 
 async def test_target_label_selector_leaves_other_controllers_alone() -> None:
     reused = EXAMPLES / "update-strategy"
-    red = chosen("all", parse_label_selector("team=red"))
+    red = chosen("all", Manner(selector=parse_label_selector("team=red")))
     told = telling("target-label-selector", hooks=False, families="none")
     async with told as story, webhook("update-strategy") as port:
         await install(story.client, red)

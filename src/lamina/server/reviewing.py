@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
 from lamina.objects.types import Made, Obj
@@ -88,6 +86,8 @@ def say_types(plane: Plane, policy: Made) -> None:
     def named(version: str, name: str) -> Kind | None:
         return next((one for one in registry.kinds() if (one.api_version, one.kind) == (version, name)), None)
 
-    status: dict[str, Any] = policy.setdefault("status", {})
-    status["observedGeneration"] = policy["metadata"].get("generation", 1)
-    status["typeChecking"] = type_check(policy.get("spec") or {}, registry.find, named, definition)
+    policy["status"] = {
+        **(policy.get("status") or {}),
+        "observedGeneration": policy["metadata"].get("generation", 1),
+        "typeChecking": type_check(policy.get("spec") or {}, registry.find, named, definition),
+    }

@@ -70,7 +70,8 @@ def blaming_the_sender(answer: list[str]) -> list[str]:
     The real one refuses some bad input with a 500 that gives no reason. Here bad
     input is never the server's fault: the words are the same, and the code is 400.
     """
-    return [line if line != "500 no reason" else "400 BadRequest" for line in answer]
+    said = [line if line != "500 no reason" else "400 BadRequest" for line in answer]
+    return [line.replace("! Error from server: ", "! Error from server (BadRequest): ") for line in said]
 
 
 @dataclass(slots=True)

@@ -187,7 +187,7 @@ async def test_a_server_that_was_out_of_reach_for_a_while_and_forgot_is_followed
                 stage.parent(name),
                 lambda obj: (
                     obj is not None
-                    and obj["status"] == {"seen": 5, "observedGeneration": meta.generation(obj)}
+                    and obj.get("status") == {"seen": 5, "observedGeneration": meta.generation(obj)}
                 ),
             )
         await stage.settled()
@@ -400,4 +400,6 @@ async def test_a_hook_that_answers_with_garbage_or_not_at_all_is_no_trouble_for_
         stuck.set()
         await stage.until_told(stage.parent("slow0", "Other"), "SyncError", "cannot be read as JSON")
         await stage.client.patch(stage.parent("p0"), {"spec": {"n": 99}})
-        await stage.until(stage.parent("p0"), lambda obj: obj is not None and obj["status"].get("seen") == 99)
+        await stage.until(
+            stage.parent("p0"), lambda obj: obj is not None and (obj.get("status") or {}).get("seen") == 99
+        )

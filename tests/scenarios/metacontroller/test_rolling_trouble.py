@@ -190,7 +190,10 @@ async def test_children_whose_kind_is_to_roll_from_now_on_are_not_replaced_all_a
         await roll.turn_to("two")
         await stage.until(
             stage.parent(),
-            lambda obj: obj is not None and obj["status"].get("observedGeneration") == meta.generation(obj),
+            lambda obj: (
+                obj is not None
+                and (obj.get("status") or {}).get("observedGeneration") == meta.generation(obj)
+            ),
         )
         async with witness(stage, roll.kind) as seen:
             rule = {"apiVersion": roll.kind[0], "resource": "parts"}

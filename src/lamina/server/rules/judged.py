@@ -126,7 +126,7 @@ class _Judge:
         if value is None:
             return
         if node.rules:
-            self._ask(node, value, old, path or "<nil>", path, ties)
+            self._ask(node, value, old, path, ties)
         if isinstance(value, list):
             if node.element is not None:
                 known = counterparts(node, old)
@@ -142,8 +142,8 @@ class _Judge:
                     below = f"{path}.{name}" if path else name
                     self._look(inner, part, was.get(name), below, ties.field(name))
 
-    def _ask(self, node: Node, value: Any, old: Any, here: str, path: str, ties: _Ties) -> None:
-        variables = node.variables(value, old)
+    def _ask(self, node: Node, value: Any, old: Any, path: str, ties: _Ties) -> None:
+        variables, here = node.variables(value, old), path or "<nil>"
         if self._left <= 0:
             self._stop(here, node.type, _SPENT)
         for rule in node.rules:
@@ -153,10 +153,20 @@ class _Judge:
                 )
             elif rule.check.program is None or (rule.compares and old is None and not rule.optional):
                 continue
-            elif not self._holds(rule, node, with_optional(variables) if rule.optional else variables, here):
-                where = f"{path}.{rule.shown}" if path and rule.shown else rule.shown or here
-                detail = self._detail(rule, variables, node, where, ties)
-                self._add(_refusal(where, value, detail, rule.written.get("reason")), rule, ties)
+            else:
+                self._put(
+                    rule, node, value, with_optional(variables) if rule.optional else variables, path, ties
+                )
+
+    def _put(
+        self, rule: Rule, node: Node, value: Any, variables: dict[str, Any], path: str, ties: _Ties
+    ) -> None:
+        """Put a rule to a value, and add what it has against it."""
+        here = path or "<nil>"
+        if not self._holds(rule, node, variables, here):
+            where = f"{path}.{rule.shown}" if path and rule.shown else rule.shown or here
+            detail = self._detail(rule, variables, node, where, ties)
+            self._add(_refusal(where, value, detail, rule.written.get("reason")), rule, ties)
 
     def _holds(self, rule: Rule, node: Node, variables: dict[str, Any], here: str) -> bool:
         """Say whether a rule holds; one that cannot be evaluated is complained about, and counts as if it did."""
