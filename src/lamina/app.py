@@ -115,7 +115,7 @@ class App:
         await self._start_families()
         self._ready = True
         gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
+        gc.set_threshold(200_000, 50, 100)
         self._write_kubeconfig()
 
     def _folders(self) -> Path:
