@@ -46,8 +46,8 @@ test: check
 	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads
 
 # A real control plane has controllers that take their time, and on a busy machine one is late now and then:
-# what fails is asked once more, and what fails twice is a difference.
-TWICE = $(BIN)/pytest $(1) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(1)
+# what fails is asked once more, alone, and what fails twice is a difference.
+TWICE = $(BIN)/pytest -n $(JOBS) --dist worksteal $(1) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(1)
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl

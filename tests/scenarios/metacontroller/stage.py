@@ -184,11 +184,13 @@ class Stage:
         except NotFound:
             return None
 
-    async def until(self, ref: Ref, is_so: Callable[[Made | None], bool]) -> Made | None:
+    async def until(
+        self, ref: Ref, is_so: Callable[[Made | None], bool], patience: float = PATIENCE
+    ) -> Made | None:
         """Wait until an object, or its absence, is as it should be."""
         seen: Made | None = None
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 while True:
                     seen = await self.get(ref)
                     if is_so(seen):
@@ -196,6 +198,19 @@ class Stage:
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"{ref} never became so; it is {seen}") from None
+
+    async def until_collected(self, api_version: str, kind: str) -> None:
+        """
+        Wait until the garbage collector knows a kind, and lets an object of it go with its owner.
+
+        A real one learns of a new kind after a while; until then nobody is orphaned by it either.
+        """
+        metadata = {"name": "owner-of-nothing", "namespace": self.namespace}
+        owner = await self.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        owned = {"name": "owned", "namespace": self.namespace, "ownerReferences": [meta.owner_ref(owner)]}
+        made = await self.client.create({"apiVersion": api_version, "kind": kind, "metadata": owned})
+        await self.client.delete(meta.ref(owner))
+        await self.until(meta.ref(made), lambda obj: obj is None, patience=120.0)
 
     async def until_there(self, ref: Ref) -> Made:
         found = await self.until(ref, lambda obj: obj is not None)

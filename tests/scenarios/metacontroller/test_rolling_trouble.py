@@ -137,6 +137,7 @@ async def test_a_parent_deleted_alone_and_made_again_takes_up_its_children_and_i
         await roll.heal("a")
         await roll.until_waiting("b")
     before = {meta.name(one): meta.uid(one) for one in await roll.parts()}
+    await stage.until_collected(*roll.kind)
     await stage.client.delete(stage.parent(), propagation="Orphan")
     await stage.until_gone(stage.parent())
 
