@@ -7,7 +7,7 @@ import pytest
 
 from lamina.client.client import What
 from lamina.core.plan import Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
-from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound, NotLeading
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
@@ -266,3 +266,15 @@ async def test_an_event_is_told_once_and_one_that_counts_is_counted() -> None:
     notes.answer = {**told, "count": 4}
     await Executor(notes, manager="m").run(Plan(stages=(Stage("tell", (Emit(event=told, counts=True),)),)))
     assert notes.asked[-1] == ("patch", "e", {"count": 5, "lastTimestamp": "now"}, "", "m")
+
+
+async def test_who_is_no_longer_to_write_does_not_even_in_the_middle_of_a_plan() -> None:
+    notes = Notes()
+    first, second = (Delete(ref=at(name), uid=f"uid-{name}") for name in "ab")
+    turns = iter([True, False])
+
+    stages = plan(Stage("one", (first,)), Stage("two", (second,)))
+    outcome = await Executor(notes, manager="me").run(stages, allowed=lambda: next(turns))
+
+    assert [one.ref.name for one in outcome.written] == ["a"]
+    assert [type(one.error) for one in outcome.refused] == [NotLeading]

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.clock import ManualClock
+from lamina.clock import ManualClock, WallClock
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
 from lamina.core.questions import Absent, Answers, Found, Question, Read
@@ -308,3 +309,31 @@ async def until_due(manager: Manager) -> datetime:
             if due is not None and manager.is_idle:
                 return due
             await asyncio.sleep(0.005)
+
+
+@dataclass
+class Follower:
+    """A replica that leads for nobody until it is told to."""
+
+    leads: bool = False
+
+    def holds(self, uid: str) -> bool:
+        return self.leads
+
+
+async def test_a_replica_works_for_nobody_it_does_not_lead_and_for_all_once_it_does(client: Client) -> None:
+    lead, counting = Follower(), Toy(count_to(2))
+    manager = Manager(client, [counting.controller()], WallClock(), structlog.get_logger(), lead=lead)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(manager.run())
+        await manager.ready()
+        await client.create(toy("a"))
+        async with running(client, [replace(Toy(count_to(1)).controller(), name="other")]):
+            await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+        assert counting.passes == []
+
+        lead.leads = True
+        manager.look_at_everything()
+
+        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 2)
+        task.cancel()
