@@ -81,6 +81,7 @@ async def test_a_hook_that_fails_for_one_revision_has_nothing_written(stage: Sta
                 image = said["parent"]["spec"]["template"]["image"]
                 return roll.answer(said) if image != sick else {"children": "ill"}
 
+            await stage.settled()
             before = _versions(await roll.parts(), await roll.revisions())
             stage.hook.answer = ill
             await roll.turn_to("three") if sick == "three" else await roll.want(parts=["a"])

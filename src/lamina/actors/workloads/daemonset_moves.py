@@ -75,9 +75,10 @@ def by_node(members: Sequence[Obj]) -> dict[str, list[Obj]]:
     return found
 
 
-def _age(pod: Obj) -> tuple[bool, str, str]:
+def _age(pod: Obj) -> tuple[bool, str, bool, str]:
     created = meta.metadata(pod).get("creationTimestamp") or ""
-    return not pod["spec"].get("nodeName"), created, meta.name(pod)
+    # Of two that were made in the same second, the one that serves was there first.
+    return not pod["spec"].get("nodeName"), created, not pods.is_ready(pod), meta.name(pod)
 
 
 def moves(seen: Situation) -> Moves:
