@@ -1,16 +1,21 @@
 """
 The one clock.
 
-Everything that waits for a moment, and everything that says what time it is,
-asks a clock it was given: the wall clock when it is in earnest, one wound by
-hand in tests.
+Everything that waits for a moment of an object's life, and everything that
+stamps one, asks a clock it was given: the wall clock when it is in earnest, one
+wound by hand in tests, one that runs faster for whoever has no time to wait.
+
+What is between machines is not of this clock: certificates, tokens, timeouts of
+requests and watches, leases, pauses before a connection is tried again. They
+follow the time that the other side has too. `tests/unit/test_clocks.py` names
+every file that reads another clock than this one, and says why.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Protocol, TypeAlias
@@ -84,7 +89,7 @@ class ManualClock:
             cancel()
 
     async def sleep(self, delay: timedelta) -> None:
-        await self.sleep_until(self._now + delay)
+        await self.sleep_until(self.now() + delay)
 
     @property
     def next_alarm(self) -> datetime | None:
@@ -109,22 +114,33 @@ class ManualClock:
         self._alarms.pop(number, None)
 
 
-class WoundClock(ManualClock):
+class PacedClock(ManualClock):
     """
-    The time everybody else has too, plus what somebody has wound it on by.
+    A clock that runs at a pace of its own, and can be wound.
 
-    For controllers on a server that has a clock of its own: what the server
-    stamps stays wall time, and who waits for a moment need not.
+    It starts with the time everybody else has, and goes `speed` times as fast;
+    at a speed of 0 it stands still, and nothing happens but what it is wound to.
     """
 
-    def __init__(self) -> None:
-        super().__init__(datetime.now(UTC))
-        self._wound = timedelta(0)
+    def __init__(self, speed: float = 1.0) -> None:
+        self._since = datetime.now(UTC)
+        super().__init__(self._since)
+        self._base, self._speed = self._since, speed
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def speed(self) -> float:
+        return self._speed
+
     def now(self) -> datetime:
-        self._now = datetime.now(UTC) + self._wound
+        passed = datetime.now(UTC) - self._since
+        self._now = self._base + (passed if self._speed == 1.0 else passed * self._speed)
         return self._now
+
+    def run_at(self, speed: float) -> None:
+        """Go on from the present at another pace."""
+        self._base, self._since, self._speed = self.now(), datetime.now(UTC), speed
+        self._set_timer()
 
     def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
         self.now()
@@ -134,7 +150,7 @@ class WoundClock(ManualClock):
 
     def wind(self, by: timedelta) -> None:
         """Let time pass at once; whatever falls due rings."""
-        self._wound += by
+        self._base += by
         self._wake()
 
     def _wake(self) -> None:
@@ -147,6 +163,34 @@ class WoundClock(ManualClock):
             self._timer.cancel()
             self._timer = None
         alarm = self.next_alarm
-        if alarm is not None:
-            delay = max(0.0, (alarm - self.now()).total_seconds())
+        if alarm is not None and self._speed:
+            delay = max(0.0, (alarm - self.now()).total_seconds()) / self._speed
             self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
+
+
+class WoundClock(PacedClock):
+    """
+    The time everybody else has too, plus what somebody has wound it on by.
+
+    For controllers on a server that has a clock of its own: what the server
+    stamps stays wall time, and who waits for a moment need not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+async def pass_time(clock: ManualClock, by: timedelta, settled: Callable[[], Awaitable[None]]) -> None:
+    """
+    Let time pass as it would have, only sooner: from alarm to alarm, each seen to before the next rings.
+
+    `settled` returns once everybody who was woken has nothing to do but wait.
+    Wound in one go, a clock wakes whoever sleeps through the time in between.
+    """
+    until = clock.now() + by
+    await settled()
+    while (alarm := clock.next_alarm) is not None and alarm <= until:
+        clock.wind(max(timedelta(0), alarm - clock.now()))
+        await settled()
+    clock.wind(max(timedelta(0), until - clock.now()))
+    await settled()

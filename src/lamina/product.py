@@ -10,19 +10,24 @@ from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.definitions import is_established
 from lamina.core.family import Family
-from lamina.errors import LaminaError, NotFound, Unavailable
+from lamina.errors import LaminaError, NotFound, Unauthorized, Unavailable
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
+from lamina.rates import Buckets
 from lamina.runtime.asker import Caller
 from lamina.runtime.calls import Calls
+from lamina.runtime.catalogue import DISCOVERS
 from lamina.runtime.manager import Manager
 from lamina.runtime.meter import Meter
 from lamina.runtime.worker import Lead
 
 MANAGER = "lamina"
 _TRIES = 200
+_STARTS, _STARTING = 6, 5.0
+"""How often a server that does not answer is tried at the start, and how long each try and each pause lasts."""
+_SILENT = f"the API server said nothing for {_STARTING:.0f}s"
 
 
 def product(
@@ -32,11 +37,39 @@ def product(
     caller: Caller,
     lead: Lead | None = None,
     meters: Callable[[str], Meter] = lambda name: Meter(),
+    *,
+    events: Buckets | None = None,
+    discovers: float = DISCOVERS,
 ) -> Manager:
     """Return what runs these families, ready to be run."""
     controllers = [controller for family in families for controller in family.controllers]
     sources = [source for family in families for source in family.sources]
-    return Manager(client, controllers, clock, log, sources, caller, lead, meters)
+    return Manager(
+        client,
+        controllers,
+        clock,
+        log,
+        sources,
+        caller,
+        lead,
+        meters,
+        events=events,
+        discovers=discovers,
+    )
+
+
+async def reached(client: Client) -> None:
+    """Wait until the server answers; Unreachable once it has been given time enough."""
+    for tries_left in reversed(range(_STARTS)):
+        try:
+            async with asyncio.timeout(_STARTING):
+                await client.discover()
+            return
+        except (LaminaError, TimeoutError) as trouble:
+            if not tries_left or isinstance(trouble, Unauthorized):
+                raise trouble if isinstance(trouble, LaminaError) else Unavailable(_SILENT) from None
+            log.warning("the API server does not answer yet", because=str(trouble) or _SILENT)
+        await asyncio.sleep(_STARTING)
 
 
 async def install(client: Client, families: Sequence[Family]) -> None:

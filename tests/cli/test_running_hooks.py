@@ -24,6 +24,14 @@ def maps(parent):
     metadata = {"name": parent["metadata"]["name"]}
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": "first"}}]
 """
+LASTING = (
+    HOOKS
+    + """
+@maps.finalize
+def gone(parent):
+    return True
+"""
+)
 CONTROLLERS = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
 
 
@@ -111,9 +119,14 @@ def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_
         os.kill(process.pid, signal.SIGHUP)
         assert "hooks not loaded, the old ones go on" in process.stderr.readline()
 
+        file.write_text(LASTING)
+        held = ["metacontroller.io/compositecontroller-maps"]
+        eventually(lambda: api.get(f"{GROUP}/sets/a").json["metadata"].get("finalizers") == held)
+
         file.write_text(HOOKS.replace("first", "second").replace("def maps", "def others"))
         eventually(lambda: api.get(text).json.get("data") == {"text": "second"})
         eventually(lambda: api.get(f"{CONTROLLERS}/maps").code == 404)
+        assert "finalizers" not in api.get(f"{GROUP}/sets/a").json["metadata"]
     finally:
         process.terminate()
         assert process.wait(timeout=30) == 0

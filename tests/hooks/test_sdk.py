@@ -110,6 +110,8 @@ def test_finalize_and_customize_return_another_value_and_leave_the_first_as_it_w
 
     assert list(first.functions) == ["sync"]
     assert list(second.manifest()["spec"]["hooks"]) == ["sync", "finalize", "customize"]
+    assert second.manifest()["metadata"]["annotations"] == {"metacontroller.k8s.io/on-delete": "release"}
+    assert "annotations" not in second.manifest("http://hooks/")["metadata"]
     assert second.name == first.name
 
 

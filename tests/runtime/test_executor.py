@@ -11,6 +11,7 @@ from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
+from lamina.rates import Buckets
 from lamina.runtime.executor import Executor, Written
 from lamina.runtime.together import side_by_side
 
@@ -278,3 +279,15 @@ async def test_who_is_no_longer_to_write_does_not_even_in_the_middle_of_a_plan()
 
     assert [one.ref.name for one in outcome.written] == ["a"]
     assert [type(one.error) for one in outcome.refused] == [NotLeading]
+
+
+async def test_of_many_events_about_one_object_only_so_many_are_told() -> None:
+    writer = Notes()
+    executor = Executor(writer, manager="m", events=Buckets(0.001, 2))
+    about = [{"uid": uid} for uid in ("a", "a", "a", "b")]
+    events = [thing(f"e{number}", involvedObject=one) for number, one in enumerate(about)]
+
+    outcome = await executor.run(Plan(stages=(Stage("tell", tuple(Emit(event=one) for one in events)),)))
+
+    assert [asked[1] for asked in writer.asked] == ["e0", "e1", "e3"]
+    assert outcome.refused == ()

@@ -173,3 +173,12 @@ async def test_a_retry_may_start_later_and_end_sooner_than_usual(
     ]
 
     assert pauses == [3, 6, 12, 20, 20]
+
+
+def test_those_who_fail_together_do_not_come_back_together(queue: Queue[str]) -> None:
+    delays = [queue.retry(str(number), spread=True) for number in range(200)]
+
+    assert delays[:100] == [timedelta(seconds=1)] * 100
+    assert delays[-1] == timedelta(seconds=10)
+    assert delays == sorted(delays)
+    assert queue.retry("nobody's fault") == timedelta(seconds=1)

@@ -7,15 +7,20 @@ import pytest
 import structlog
 
 from lamina.client.client import Client
+from lamina.clock import ManualClock
+from lamina.core.controller import Controller
+from lamina.core.plan import NOTHING
 from lamina.core.world import card
 from lamina.errors import NotFound
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
-from lamina.runtime.executor import Written
+from lamina.runtime.asker import Asker
+from lamina.runtime.executor import Executor, Written
 from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.memory import Gone
 from lamina.runtime.sight import Sight
+from lamina.runtime.worker import Worker
 from tests.runtime.scripted import Script, Stream, bookmark, config_map, groups
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))
@@ -96,6 +101,27 @@ async def test_an_end_is_seen_when_another_object_has_the_name(patient: Seeing) 
 
 async def test_what_nobody_watches_is_not_waited_for(patient: Seeing) -> None:
     await patient.sight.caught_up([Written(Ref("v1", "Secret", "default", "s"), "u", 99)])
+
+
+async def test_a_worker_forgets_what_it_wrote_only_once_that_can_be_seen(patient: Seeing) -> None:
+    client = Client(patient.script)
+    worker = Worker(
+        Controller(name="none", watches=(), gather=lambda world, ref: None, plan=lambda view, answers, now: NOTHING),
+        sight=patient.sight,
+        asker=Asker(client, None),
+        executor=Executor(client, manager="none"),
+        clock=ManualClock(),
+        log=structlog.get_logger(),
+    )  # fmt: skip
+
+    for number in range(2000):
+        worker._remember(A._replace(name=f"unseen-{number}"), [Written(A, "uid-a", 20)])
+    assert len(worker._written) == 2000
+
+    patient.stream.send("MODIFIED", config_map("a", 20))
+    await patient.informer.wait_until(lambda: patient.informer.seen == 20)
+    worker._remember(A, [Written(A, "uid-a", 20)])
+    assert len(worker._written) == 1024
 
 
 async def test_after_a_while_it_is_read_from_the_server(hasty: Seeing) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 import click
 
 from lamina.client.transport import Transport
+from lamina.rates import Bucket
 from lamina.runtime.meter import CallMeter, Meter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -17,31 +18,24 @@ _OFF = ("", "0")
 
 def probe_options(command: Command) -> Command:
     """Add where a process may be asked how it does."""
-    metrics = click.option(
-        "--metrics-address",
-        metavar="ADDRESS",
-        default="0",
-        show_default=True,
-        help="Where /metrics is served: HOST:PORT, :PORT on every interface, or 0 for nowhere.",
-    )
-    health = click.option(
-        "--health-probe-bind-address",
-        metavar="ADDRESS",
-        default="0",
-        show_default=True,
-        help="Where /healthz and /readyz are served; 0 for nowhere.",
-    )
-    return metrics(health(command))
+    for option, said in (
+        ("--pprof-address", "Where profiles are served, below /debug/pprof; 0 for nowhere."),
+        ("--health-probe-bind-address", "Where /healthz and /readyz are served; 0 for nowhere."),
+        ("--metrics-address", "Where /metrics is served: HOST:PORT, :PORT on every interface, or 0 for nowhere."),
+    ):  # fmt: skip
+        add = click.option(option, metavar="ADDRESS", default="0", show_default=True, help=said)
+        command = add(command)
+    return command
 
 
 class Counting:
     """The counts of this process, if anybody may ask for them, and whether it is ready."""
 
-    def __init__(self, metrics_address: str, health_address: str, server: str) -> None:
-        self._addresses = metrics_address, health_address
+    def __init__(self, flags: Mapping[str, Any], server: str) -> None:
+        self._flags = flags
         self.is_ready = False
         self._metrics = None
-        if metrics_address not in _OFF:
+        if flags["metrics_address"] not in _OFF:
             from lamina.runtime.metrics import Metrics
 
             self._metrics = Metrics(host=server.partition("://")[2] or server)
@@ -57,14 +51,34 @@ class Counting:
     def counted(self, transport: Transport) -> Transport:
         return self._metrics.metered(transport) if self._metrics is not None else transport
 
-    def listening(self) -> AbstractAsyncContextManager[tuple[str, ...]]:
-        """Serve what may be asked for, until the end of the block."""
-        if all(address in _OFF for address in self._addresses):
-            return nullcontext(())
-        from lamina.runtime.probes import listening
+    def limited(self, transport: Transport, bucket: Bucket | None) -> Transport:
+        """Return a transport that keeps to a limit, where there is one; what it costs is counted."""
+        if bucket is None:
+            return transport
+        from lamina.client.limited import LimitedTransport
 
-        metrics = self._metrics
-        return listening(
-            (self._addresses[0], {"/metrics": metrics.text} if metrics is not None else {}),
-            (self._addresses[1], {"/healthz": lambda: b"ok", "/readyz": lambda: b"ok" if self.is_ready else None}),
-        )  # fmt: skip
+        if self._metrics is None:
+            return LimitedTransport(transport, bucket)
+        return LimitedTransport(transport, bucket, self._metrics.waited)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Serve what may be asked for, until the end of the block."""
+        metrics, flags = self._metrics, self._flags
+        async with AsyncExitStack() as served:
+            if any(flags[one] not in _OFF for one in ("metrics_address", "health_probe_bind_address")):
+                from lamina.runtime.probes import listening
+
+                pages = listening(
+                    (flags["metrics_address"], {"/metrics": metrics.text} if metrics is not None else {}),
+                    (
+                        flags["health_probe_bind_address"],
+                        {"/healthz": lambda: b"ok", "/readyz": lambda: b"ok" if self.is_ready else None},
+                    ),
+                )
+                await served.enter_async_context(pages)
+            if flags["pprof_address"] not in _OFF:
+                from lamina.runtime.profiling import profiled
+
+                await served.enter_async_context(profiled(flags["pprof_address"]))
+            yield

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from lamina.cli import manner
 from lamina.cli.counting import Counting, probe_options
 from lamina.cli.reaching import cluster_options, reach
 
+if TYPE_CHECKING:
+    from lamina.client.kubeconfig import Access
+    from lamina.core.family import Family
 
-def _seconds(context: click.Context, option: click.Parameter, text: str) -> float:
-    """Return how long a text says, in seconds."""
-    from lamina.objects.durations import parse_duration
-
-    try:
-        seconds = parse_duration(text).total_seconds()
-    except ValueError as wrong:
-        raise click.BadParameter(str(wrong)) from None
-    if seconds <= 0:
-        raise click.BadParameter(f'expected a while, got "{text}"')
-    return seconds
+_LAST_WORDS = 10.0
+"""How long whatever has been begun may take once it is to end."""
 
 
 @click.command()
@@ -33,111 +29,19 @@ def _seconds(context: click.Context, option: click.Parameter, text: str) -> floa
 @click.option(
     "--install/--no-install", default=True, show_default=True, help="Have the families' kinds served first."
 )
-@click.option(
-    "--leader-election/--no-leader-election",
-    "elect",
-    default=True,
-    show_default=True,
-    help="Work only for the shards whose Lease this replica holds.",
-)
-@click.option(
-    "--shards",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Into how many parts owners are dealt out; the same number for every replica.",
-)
-@click.option(
-    "--lease-namespace", metavar="NAME", default="default", show_default=True, help="Where the Leases are."
-)
-@click.option(
-    "--lease-duration",
-    metavar="TIME",
-    default="15s",
-    show_default=True,
-    callback=_seconds,
-    help="How long a Lease lasts.",
-)
-@click.option(
-    "--renew-deadline",
-    metavar="TIME",
-    default="10s",
-    show_default=True,
-    callback=_seconds,
-    help="How long after its last renewal a replica goes on; less than a Lease lasts.",
-)
-@click.option(
-    "--retry-period",
-    metavar="TIME",
-    default="2s",
-    show_default=True,
-    callback=_seconds,
-    help="How often a Lease is asked for, or renewed.",
-)
-@click.option(
-    "--target-label-selector",
-    metavar="SELECTOR",
-    default="",
-    help="Which CompositeControllers and DecoratorControllers run here. Default: all.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    default=5,
-    show_default=True,
-    help="How many owners a controller works on side by side.",
-)
-@click.option(
-    "--apply-strategy",
-    type=click.Choice(("dynamic-apply", "server-side-apply")),
-    default="dynamic-apply",
-    show_default=True,
-    help="How CompositeControllers and DecoratorControllers make children: by a record on each, or by the server.",
-)
-@click.option(
-    "--apply-strategy-ssa-field-manager",
-    "field_manager",
-    metavar="NAME",
-    default="metacontroller",
-    show_default=True,
-    help="Under which name the server applies them.",
-)
-@click.option(
-    "--cache-flush-interval",
-    "flush",
-    metavar="TIME",
-    default="30m",
-    show_default=True,
-    callback=_seconds,
-    help="How long an owner is left alone at most.",
-)
+@manner.lease_options
+@manner.manner_options
+@manner.limit_options
 @probe_options
-@click.option("--log", metavar="LEVEL", default="info", show_default=True, help="Least level of log lines.")
-@click.option("--log-format", metavar="FORMAT", default="text", show_default=True, help="text or json.")
+@manner.log_options
 @cluster_options
 def run(
     hooks: tuple[Path, ...],
     families: str,
     install: bool,
-    elect: bool,
-    shards: int,
-    lease_namespace: str,
-    lease_duration: float,
-    renew_deadline: float,
-    retry_period: float,
-    target_label_selector: str,
-    workers: int,
-    apply_strategy: str,
-    field_manager: str,
-    flush: float,
-    metrics_address: str,
-    health_probe_bind_address: str,
-    log: str,
-    log_format: str,
     kubeconfig: Path | None,
     context: str,
+    **flags: Any,
 ) -> None:
     """
     Run the families against a cluster.
@@ -148,74 +52,106 @@ def run(
     """
     import uvloop
 
+    from lamina.families.every import chosen
+    from lamina.logs import log
+
+    access = reach(kubeconfig, context)
+    wanted = chosen(families, manner.manner(flags))
+    log.configure(manner.log_level(flags), manner.log_format(flags))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(access, wanted, hooks, install, flags))
+
+
+async def _serve(
+    access: Access, wanted: Sequence[Family], hooks: Sequence[Path], install: bool, flags: manner.Flags
+) -> None:
+    """Run families until a signal says otherwise."""
     from lamina import product
     from lamina.client.client import Client
     from lamina.client.http import HttpTransport
     from lamina.clock import WallClock
-    from lamina.families.every import Manner, chosen
     from lamina.hooks.files import Hooks
-    from lamina.logs import log as lines
-    from lamina.objects.selectors import parse_label_selector
+    from lamina.logs import log
     from lamina.runtime.calls import Calls
-    from lamina.runtime.leases import Leases, Terms
+    from lamina.runtime.leases import Leases
 
-    access = reach(kubeconfig, context)
-    manner = Manner(
-        selector=parse_label_selector(target_label_selector),
-        workers=workers,
-        applies_as=field_manager if apply_strategy == "server-side-apply" else "",
-        flush=timedelta(seconds=flush),
-    )
-    wanted = chosen(families, manner)
-    lines.configure(log, log_format)
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        files = Hooks(hooks, lines)
+    stop, files = asyncio.Event(), Hooks(hooks, log)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        _on(number, stop.set)
+    async with AsyncExitStack() as ending:
         await files.start()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, files.reload)
-        counting = Counting(metrics_address, health_probe_bind_address, access.server)
-        client = Client(counting.counted(HttpTransport(access)))
-        calls, serving = Calls(local=files.find, meter=counting.calls), AsyncExitStack()
-        try:
-            await serving.enter_async_context(counting.listening())
+        ending.push_async_callback(files.close)
+        _on(signal.SIGHUP, files.reload)
+        counting = Counting(flags, access.server)
+        transport = counting.counted(HttpTransport(access))
+        ending.push_async_callback(transport.close)
+        client = Client(counting.limited(transport, manner.requests(flags)))
+        calls = Calls(local=files.find, meter=counting.calls)
+        ending.push_async_callback(calls.close)
+        await ending.enter_async_context(counting.listening())
+
+        async def prepare() -> None:
+            await product.reached(client)
             if install:
                 await product.install(client, wanted)
             await product.declare(client, files.manifests)
-            terms = Terms(
-                namespace=lease_namespace,
-                shards=shards,
-                lasts=lease_duration,
-                deadline=min(renew_deadline, lease_duration),
-                retry=retry_period,
-            )
-            leases = Leases(client, _identity(), terms, lines) if elect else None
-            manager = product.product(client, wanted, WallClock(), calls, leases, counting.meters)
-            tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
-            await manager.ready()
-            counting.is_ready = True
-            if hooks:
-                tasks.append(asyncio.create_task(product.follow(files, client, calls, manager)))
-            if leases is not None:
-                leases.gained = manager.look_at_everything
-                tasks.append(asyncio.create_task(leases.run()))
-            click.echo(f"lamina runs {', '.join(one.name for one in wanted)} on {access.server}", err=True)
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for task in done:
-                await task
-        finally:
-            await serving.aclose()
-            await files.close()
-            await calls.close()
-            await client.close()
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve())
+        if not await _unless(stop, prepare()):
+            return
+        leases = None
+        if flags["leader_election"]:
+            # Who is kept waiting by a limit of requests must not lose its Lease over it.
+            leases = Leases(Client(transport), _identity(), manner.terms(flags, _home(access)), log)
+        manager = product.product(
+            client,
+            wanted,
+            WallClock(),
+            calls,
+            leases,
+            counting.meters,
+            events=manner.events(flags),
+            discovers=flags["discovery_interval"],
+        )
+        tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
+        await _unless(stop, manager.ready())
+        counting.is_ready = True
+        if hooks:
+            tasks.append(asyncio.create_task(product.follow(files, client, calls, manager)))
+        if leases is not None:
+            leases.gained = manager.look_at_everything
+            tasks.append(asyncio.create_task(leases.run()))
+        click.echo(f"lamina runs {', '.join(one.name for one in wanted)} on {access.server}", err=True)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await manager.finish(_LAST_WORDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            await task
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do something unless it is to end before that is done, and say whether it was."""
+    doing, ending = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait((doing, ending), return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    if doing.done():
+        await doing
+        return True
+    doing.cancel()
+    await asyncio.wait((doing,))
+    return False
+
+
+def _on(number: signal.Signals, act: Callable[[], None]) -> None:
+    asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def _home(access: Access) -> str:
+    """Return the namespace this process is in, where it is in one."""
+    from lamina.client.kubeconfig import IN_CLUSTER
+
+    return access.namespace if access.token_file == IN_CLUSTER / "token" else "default"
 
 
 def _identity() -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from lamina.families.metacontroller.names import ON_DELETE
 from lamina.hooks.asking import check
 from lamina.objects.types import Made, Obj
 
@@ -154,10 +155,14 @@ class Hook:
             if self.timeout:
                 webhook["timeout"] = self.timeout
             hooks[purpose] = {"version": self.version, "webhook": webhook}
+        metadata: Made = {"name": self.name}
+        if base == SCHEME and "finalize" in self.functions:
+            # Once it is in no file any more nobody could finalize: its parents are not left waiting for that.
+            metadata["annotations"] = {ON_DELETE: "release"}
         return {
             "apiVersion": API,
             "kind": self.kind,
-            "metadata": {"name": self.name},
+            "metadata": metadata,
             "spec": {**self.spec, "hooks": hooks},
         }
 

@@ -21,7 +21,8 @@ from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Obj
 
-_PERIOD = 60.0
+DISCOVERS = 30.0
+"""How often is looked, in seconds, what is served."""
 _SOONEST, _LATEST = 0.05, 5.0
 
 
@@ -32,7 +33,7 @@ class Discoverer(Protocol):
 class Catalogue:
     """The kinds a cluster serves, as far as is known."""
 
-    def __init__(self, discoverer: Discoverer, log: Logger, *, period: float = _PERIOD) -> None:
+    def __init__(self, discoverer: Discoverer, log: Logger, *, period: float = DISCOVERS) -> None:
         self.kinds = Kinds()
         self._discoverer, self._log, self._period = discoverer, log, period
         self._coming: dict[str, tuple[Kind, ...]] = {}

@@ -11,6 +11,7 @@ from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Pat
 from lamina.errors import AlreadyExists, ApiError, LaminaError, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
+from lamina.rates import Buckets
 from lamina.runtime.meter import Meter
 from lamina.runtime.together import side_by_side
 
@@ -78,10 +79,16 @@ class Executor:
     """Carries out plans, stage by stage, in the name of a manager."""
 
     def __init__(
-        self, writer: Writer, *, manager: str, at_once: int = 32, meter: Meter | None = None
+        self,
+        writer: Writer,
+        *,
+        manager: str,
+        at_once: int = 32,
+        meter: Meter | None = None,
+        events: Buckets | None = None,
     ) -> None:
         self._writer, self._manager, self._at_once = writer, manager, at_once
-        self._meter = meter or Meter()
+        self._meter, self._events = meter or Meter(), events
         self._futile: dict[tuple[Ref, str], Patch] = {}
         """Patches that a server took and made nothing of: it drops what is in them, or fills it in again."""
         self._told: dict[Ref, None] = {}
@@ -168,6 +175,10 @@ class Executor:
     async def _tell(self, event: Obj, *, counts: bool) -> None:
         ref = meta.ref(event)
         if ref in self._told and not counts:
+            return
+        about = event.get("involvedObject") or {}
+        if self._events is not None and not self._events.take((self._manager, about.get("uid"))):
+            # Whoever talks too much about one object is not listened to for a while.
             return
         try:
             await self._writer.create(event, manager=self._manager)

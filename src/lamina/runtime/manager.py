@@ -25,8 +25,9 @@ from lamina.logs import Logger
 from lamina.logs import log as default_log
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Ref
+from lamina.rates import Buckets
 from lamina.runtime.asker import Asker, Caller
-from lamina.runtime.catalogue import Catalogue
+from lamina.runtime.catalogue import DISCOVERS, Catalogue
 from lamina.runtime.executor import Executor
 from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.informers import Hear, Informers
@@ -69,8 +70,11 @@ class Manager:
         caller: Caller | None = None,
         lead: Lead | None = None,
         meters: Callable[[str], Meter] = lambda name: Meter(),
+        *,
+        events: Buckets | None = None,
+        discovers: float = DISCOVERS,
     ) -> None:
-        self._meters = meters
+        self._meters, self._events = meters, events
         self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
         self._caller, self._lead = caller, lead
         self._log: Logger = log if log is not None else default_log
@@ -78,7 +82,7 @@ class Manager:
         self._failure: BaseException | None = None
         self._posts: dict[str, _Post] = {}
         self._stirred = asyncio.Event()
-        self._catalogue = Catalogue(client, self._log)
+        self._catalogue = Catalogue(client, self._log, period=discovers)
         self._group: asyncio.TaskGroup
         self._informers: Informers
         self._sights: list[Sight] = []
@@ -119,6 +123,13 @@ class Manager:
     def followed(self) -> frozenset[Kind]:
         """Return the kinds that are followed because some key asked for them."""
         return frozenset(what.kind for post in self._posts.values() for what in post.follows)
+
+    async def finish(self, patience: float) -> None:
+        """Give out no more work, and wait a while for what has been begun."""
+        for post in self._posts.values():
+            post.worker.queue.close()
+        if tasks := [task for post in self._posts.values() for task in post.tasks]:
+            await asyncio.wait(tasks, timeout=patience)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -210,7 +221,7 @@ class Manager:
             controller,
             sight=Sight(self._client, self._informers.gone),
             asker=Asker(self._client, self._caller),
-            executor=Executor(self._client, manager=controller.manager, meter=meter),
+            executor=Executor(self._client, manager=controller.manager, meter=meter, events=self._events),
             clock=self._clock,
             log=self._log,
             follow=partial(self._follow, controller.name),

@@ -62,6 +62,10 @@ class Metrics:
             "rest_client_request_duration_seconds", "How long the API server took to begin its answer.",
             ("verb", "host"), buckets=_SHORT, registry=registry,
         )  # fmt: skip
+        self._limited = Histogram(
+            "rest_client_rate_limiter_duration_seconds", "How long our own limit of requests kept one waiting.",
+            ("verb", "host"), buckets=_LONG, registry=registry,
+        )  # fmt: skip
         self._throttled = Counter(
             "lamina_api_throttled_seconds",
             "How long the API server asked us to wait, in all.",
@@ -80,6 +84,10 @@ class Metrics:
     def metered(self, transport: Transport) -> Transport:
         """Return a transport whose requests are counted."""
         return _Metered(transport, self._asked)
+
+    def waited(self, method: str, seconds: float) -> None:
+        """Take note of a request that waited for its turn."""
+        self._limited.labels(method, self._host).observe(seconds)
 
     def _asked(self, method: str, code: str, seconds: float, throttled: float) -> None:
         self._requests.labels(code, method, self._host).inc()

@@ -16,12 +16,14 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from lamina.clock import Cancel, Clock
+from lamina.rates import Bucket
 from lamina.runtime.meter import Meter
 
 Key = TypeVar("Key")
 
 _SOONEST = timedelta(milliseconds=5)
 _LATEST = timedelta(seconds=1000)
+_FAILURES_A_SECOND, _FAILURES_AT_ONCE = 10.0, 100
 
 
 class Closed(Exception):
@@ -51,6 +53,9 @@ class Queue(Generic[Key]):
         self._meter = meter or Meter()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._failures: dict[Key, int] = {}
+        self._failing = Bucket(
+            _FAILURES_A_SECOND, _FAILURES_AT_ONCE, now=lambda: self._clock.now().timestamp()
+        )
         self._due: dict[Key, datetime] = {}
         self._appointed: dict[Key, datetime] = {}
         self._later: list[tuple[datetime, int, Key]] = []
@@ -105,12 +110,23 @@ class Queue(Generic[Key]):
         self.add_later(key, delay)
 
     def retry(
-        self, key: Key, *, soonest: timedelta | None = None, latest: timedelta | None = None
+        self,
+        key: Key,
+        *,
+        soonest: timedelta | None = None,
+        latest: timedelta | None = None,
+        spread: bool = False,
     ) -> timedelta:
-        """Have a key worked on again, later each time, and return when."""
+        """
+        Have a key worked on again, later each time, and return when.
+
+        With `spread`, those who fail together do not come back together.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         delay: timedelta = min((soonest or self._soonest) * (1 << min(failures, 32)), latest or self._latest)
+        if spread:
+            delay = max(delay, timedelta(seconds=self._failing.reserve()))
         self.add_later(key, delay)
         self._meter.retried()
         return delay

@@ -71,6 +71,10 @@ class Sight:
         except TimeoutError:
             await self.look(write.ref for write in written if self._is_missed(write))
 
+    def has_seen(self, written: Sequence[Written]) -> bool:
+        """Say whether everything that was written can be seen already."""
+        return not any(map(self._is_missed, written))
+
     def _is_missed(self, write: Written) -> bool:
         informer = covering(self._informers, write.ref)
         return informer is not None and not _is_seen(informer, write)

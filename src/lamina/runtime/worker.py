@@ -250,7 +250,7 @@ class Worker(Generic[View]):
                 await self._complain(ref, PlanFailed(serious))
             else:
                 self._log.debug("plan outdated", object=str(ref), because=str(failed))
-            self.queue.retry(ref)
+            self.queue.retry(ref, spread=bool(serious))
             return "error" if serious else "requeue"
         except NotSeenYet as early:
             self._log.debug("not seen yet", object=str(ref), because=str(early))
@@ -264,10 +264,10 @@ class Worker(Generic[View]):
             return "error" if failed.after is None else "requeue_after"
         except LaminaError as error:
             await self._complain(ref, error)
-            self.queue.retry(ref)
+            self.queue.retry(ref, spread=True)
         except Exception:
             self._log.exception("reconciling failed by a mistake of ours", object=str(ref))
-            self.queue.retry(ref)
+            self.queue.retry(ref, spread=True)
         else:
             self.queue.forgive(ref)
             if again is None:
@@ -279,7 +279,7 @@ class Worker(Generic[View]):
     async def _bear_with(self, ref: Ref, failed: HookError) -> None:
         if failed.after is None:
             await self._complain(ref, failed)
-            self.queue.retry(ref)
+            self.queue.retry(ref, spread=True)
             return
         self._log.debug("asked to wait", object=str(ref), because=str(failed))
         if failed.after > 0:
@@ -300,10 +300,11 @@ class Worker(Generic[View]):
 
     def _remember(self, ref: Ref, written: Sequence[Written]) -> None:
         if written:
+            self._written.pop(ref, None)
             self._written[ref] = written
-            if len(self._written) > _REMEMBERED:
-                # Keys that were never taken again; what they wrote has long been seen.
-                del self._written[next(iter(self._written))]
+        # Keys that were never taken again: once what they wrote can be seen, there is nothing to wait for.
+        while len(self._written) > _REMEMBERED and self.sight.has_seen(next(iter(self._written.values()))):
+            del self._written[next(iter(self._written))]
 
 
 def _is_outdated(refused: Refused) -> bool:

@@ -14,26 +14,26 @@ from lamina.objects.types import Made
 from lamina.server.custom.names import NAMES_ACCEPTED, status_of
 from lamina.server.plane import Plane
 from lamina.server.registry import CRDS
-from lamina.server.store import Expect, Key
+from lamina.server.store import Expect, Key, Store
 
 APISERVICES = "apiservices.apiregistration.k8s.io"
 _MARKS = 10
 """How many marks are set within the time that is kept: old versions live at most a tenth longer than asked."""
 
 
-async def forget_old_versions(plane: Plane, keep: float) -> None:
+async def forget_old_versions(store: Store, keep: float) -> None:
     """Compact the log for ever, so that versions older than `keep` seconds are gone."""
     marks: deque[tuple[float, int]] = deque()
     clock = asyncio.get_running_loop().time
     while True:
         await asyncio.sleep(keep / _MARKS)
         now = clock()
-        marks.append((now, plane.store.version))
+        marks.append((now, store.version))
         due = 0
         while marks and marks[0][0] <= now - keep:
             due = marks.popleft()[1]
-        if due > plane.store.compacted:
-            plane.store.compact(due)
+        if due > store.compacted:
+            store.compact(due)
 
 
 async def publish_groups(plane: Plane) -> None:

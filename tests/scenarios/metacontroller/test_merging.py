@@ -1,8 +1,10 @@
 """How what a hook wants and what others write become one child."""
 
+from functools import partial
+
 import pytest
 
-from lamina.objects import meta
+from lamina.objects import conditions, meta
 from lamina.objects.types import Made
 from tests.bed.scenarios import check
 from tests.scenarios.hook import Said
@@ -200,6 +202,10 @@ async def test_what_the_server_drops_is_said_once(stage: Stage, method: str) -> 
     assert len([one for one in wire.writes if "replicasets" in one.path]) <= 2
 
 
+def says(condition: Made, parent: Made | None) -> bool:
+    return parent is not None and condition in ((parent.get("status") or {}).get("conditions") or ())
+
+
 @check("MC-33")
 async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever(stage: Stage) -> None:
     """The server fills in a port of its own, in a list whose items nobody can tell apart."""
@@ -235,7 +241,9 @@ async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever
         await stage.given_composite("cc", childResources=[rule])
         await stage.given_parent()
         made = await stage.until_there(at)
-        await stage.until_told(stage.parent(), "RecreateFutile", "part")
+        told = await stage.until_told(stage.parent(), "RecreateFutile", "part")
+        doubt = {"type": "AsDesired", "status": "False", "reason": "RecreateFutile", "message": told["message"]}
+        await stage.until(stage.parent(), partial(says, doubt))
         for _ in range(2):
             stage.pass_time(seconds=31)
             await stage.hook.called_again()
@@ -247,3 +255,28 @@ async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever
         await stage.settled()
         stage.pass_time(seconds=31)
         await stage.until(at, lambda obj: bool(obj and obj["spec"]["items"][0]["a"] == "x"))
+
+
+@check("MC-35")
+async def test_a_child_that_is_undone_as_soon_as_it_is_made_is_recreated_a_little_later(stage: Stage) -> None:
+    stage.hook.answer = lambda said: {"children": [desired("ConfigMap", "c", data={"a": "ours"})]}
+    at = stage.at("ConfigMap", "c")
+
+    async with stage.running():
+        await stage.given_composite("cc", childResources=config_maps("Recreate"))
+        await stage.given_parent()
+        made = await stage.until_there(at)
+        await stage.client.patch(at, {"data": {"a": "theirs"}})
+
+        await stage.until(stage.parent(), lambda obj: reason(obj) == "RecreateDelayed")
+        assert meta.uid(await stage.client.get(at)) == meta.uid(made)
+        stage.pass_time(seconds=11)
+
+        await stage.until(at, lambda obj: bool(obj and obj["data"] == {"a": "ours"}))
+        await stage.until(stage.parent(), lambda obj: reason(obj) == "")
+
+
+def reason(parent: Made | None) -> str:
+    """Return why a parent's children are not as they are desired, if it says so."""
+    found = conditions.find(((parent or {}).get("status") or {}).get("conditions") or (), "AsDesired")
+    return str(found["reason"]) if found is not None else ""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lamina.actors import events
-from lamina.actors.events import EVENTS, last_written
+from lamina.actors.events import EVENTS, last_written, moment_of
 from lamina.core.plan import Delete
 from lamina.objects import meta
 from lamina.objects.times import stamp
@@ -29,7 +29,7 @@ def test_an_event_is_looked_at_again_when_its_hour_is_over(ago: timedelta, left:
     paper = Paper()
     made = event(paper, "e", ago=ago)
 
-    plan = planned(paper, EVENTS, meta.ref(made))
+    plan = planned(paper, EVENTS, moment_of(last_written(made)))
 
     assert (plan.actions, plan.look_again) == ((), left)
 
@@ -38,7 +38,7 @@ def test_an_event_goes_an_hour_after_it_was_written_and_only_if_it_is_still_that
     paper = Paper()
     made = event(paper, "e", ago=timedelta(hours=1))
 
-    (deed,) = planned(paper, EVENTS, meta.ref(made)).actions
+    (deed,) = planned(paper, EVENTS, moment_of(last_written(made))).actions
 
     assert deed == Delete(ref=meta.ref(made), uid=meta.uid(made), version=meta.resource_version(made))
 
@@ -48,9 +48,23 @@ def test_an_event_that_was_counted_again_starts_its_hour_again() -> None:
     counted = [{"manager": "kubelet", "time": stamp(paper.now - timedelta(minutes=10))}]
     made = event(paper, "e", ago=timedelta(hours=5), managedFields=counted)
 
-    plan = planned(paper, EVENTS, meta.ref(made))
+    plan = planned(paper, EVENTS, moment_of(last_written(made)))
 
     assert (plan.actions, plan.look_again) == ((), timedelta(minutes=50))
+
+
+def test_events_of_one_minute_are_looked_at_together_and_go_one_after_the_other() -> None:
+    paper = Paper()
+    over, due = (
+        event(paper, name, ago=timedelta(hours=1) - left)
+        for name, left in (("a", timedelta(0)), ("b", timedelta(seconds=20)))
+    )
+    assert moment_of(last_written(over)) == moment_of(last_written(due))
+
+    plan = planned(paper, EVENTS, moment_of(last_written(over)))
+
+    assert [deed.ref for deed in plan.actions] == [meta.ref(over)]
+    assert plan.look_again == timedelta(seconds=20)
 
 
 def test_too_many_events_lose_their_oldest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj, Ref
 
 _COLLECTED = frozenset(("orphan", "foregroundDeletion"))
+_FUTILE, _DELAYED = "RecreateFutile", "RecreateDelayed"
 
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:
@@ -139,8 +140,9 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
         if wanted.rolled is not None:
             stages += wanted.rolled.stages
             because = wanted.rolled.step.because
-        made, wake = _children(view, means, wanted, there, now)
-        stages += made
+        care = _children(view, means, wanted, there, now)
+        stages += care.stages
+        wake, wanted = care.wake, _with_doubts(view, wanted, care.doubts)
         if wanted.rolled is not None:
             stages += _stage("tell", [Emit(event=event) for event in news(view, wanted.rolled, now)])
     if ends:
@@ -199,18 +201,31 @@ def _manages(view: View) -> bool:
     return not collected and view.has_finalizer and view.setup.finalize is not None
 
 
-def _children(
-    view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj], now: datetime
-) -> tuple[list[Stage], timedelta | None]:
-    """Return the stages that make children as they are wanted, and when to look again for those that have to wait."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Care:
+    """
+    What is done about the children, and when to look again for those that have to wait.
+
+    `doubts` are those that are not as they are wanted and are left so, by the
+    reason; each is a sentence.
+    """
+
+    stages: tuple[Stage, ...]
+    wake: timedelta | None
+    doubts: Mapping[str, Sequence[str]]
+
+
+def _children(view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj], now: datetime) -> _Care:
     by_key = {child.key: child for child in wanted.children}
     deeds = sort_out(list(_compared(means, wanted, by_key, there)))
     ends = [_seen(one) for one in deeds.get(Deed.DELETE, ())]
     waits: list[timedelta] = []
+    late: list[str] = []
     for one in deeds.get(Deed.REPLACE, ()):
         wait = means.is_fresh(by_key[one.key], _seen(one), now)
         if wait is not None:
             waits.append(wait)
+            late.append(f"{one.key} was changed soon after it was made, and is recreated a little later")
         else:
             ends.append(_seen(one))
     comes: list[Action] = []
@@ -219,13 +234,32 @@ def _children(
         comes.append(means.create(by_key[one.key]) if taken is None else _taken(view, one.key, taken, now))
     for one in deeds.get(Deed.UPDATE, ()):
         comes += means.update(by_key[one.key], _seen(one))
-    for one in deeds.get(Deed.KEEP, ()):
-        child = by_key[one.key]
-        if child.rule.method is Method.RECREATE and not means.is_as_merged(child, _seen(one)):
-            comes += _futile(view, means, child, _seen(one), now)
+    futile = [
+        f"{one.key} is not as its hook wants it, and recreating it would end the same: the server makes it so"
+        for one in deeds.get(Deed.KEEP, ())
+        if _is_futile(means, by_key[one.key], _seen(one))
+    ]
+    comes += [Emit(event=warning(view.parent, _FUTILE, said, by=MANAGER, now=now)) for said in futile]
     stages = [Stage("delete children", tuple(map(delete, ends)))] if ends else []
     stages += [Stage("make children", tuple(comes), even_after_failure=True)] if comes else []
-    return stages, min(waits, default=None)
+    return _Care(
+        stages=tuple(stages), wake=min(waits, default=None), doubts={_FUTILE: futile, _DELAYED: late}
+    )
+
+
+def _is_futile(means: Means, child: Desired, there: Obj) -> bool:
+    """Say whether a child differs for good: what is wanted of it is not what the server makes of that."""
+    recreated = child.rule.method is Method.RECREATE
+    return recreated and not means.is_as_merged(child, there) and means.would_end_the_same(child, there)
+
+
+def _with_doubts(view: View, wanted: _Wanted, doubts: Mapping[str, Sequence[str]]) -> _Wanted:
+    """Return what is wanted, with a status that says which children are left otherwise; a decorated object's is its own."""
+    reason = next((reason for reason, said in doubts.items() if said), "")
+    if not reason or view.setup.kind != COMPOSITE:
+        return wanted
+    said = {"type": "AsDesired", "status": "False", "reason": reason, "message": "; ".join(doubts[reason])}
+    return replace(wanted, status=with_condition(wanted.status or {}, said))
 
 
 def _compared(
@@ -249,14 +283,6 @@ def _compared(
 def _seen(child: Child[Key]) -> Obj:
     assert child.observed is not None, "it was seen"
     return child.observed
-
-
-def _futile(view: View, means: Means, child: Desired, there: Obj, now: datetime) -> list[Action]:
-    """Tell that a child differs for good: what is wanted of it is not what the server makes of that."""
-    if not means.would_end_the_same(child, there):
-        return []
-    said = f"{child.key} is not as its hook wants it, and recreating it would end the same: the server makes it so"
-    return [Emit(event=warning(view.parent, "RecreateFutile", said, by=MANAGER, now=now))]
 
 
 def _taken(view: View, key: Key, taken: Obj, now: datetime) -> Emit:

@@ -1,0 +1,232 @@
+"""
+One control plane in this process, whole but for a way in from outside.
+
+A store, a server on it, what is there from the beginning, the actors that stand
+in for the rest of a cluster, and the chosen families. Nothing here opens a
+socket or a file: whoever wants a listener, certificates or state that lasts
+brings them along, so a test has a cluster in a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from lamina.actors import WORKLOADS, embedded_actors, machines
+from lamina.actors.stages import Stage
+from lamina.actors.workloads.provisioning import STANDARD
+from lamina.client.client import Client
+from lamina.client.inprocess import InProcessTransport
+from lamina.clock import Clock, WallClock
+from lamina.core.controller import AnyController
+from lamina.errors import from_status
+from lamina.families.every import chosen
+from lamina.hooks.files import Hooks
+from lamina.logs import log
+from lamina.objects.types import Made
+from lamina.product import declare, follow, install, product
+from lamina.runtime.calls import Calls
+from lamina.runtime.manager import Manager
+from lamina.server.assembly import assemble
+from lamina.server.housekeeping import forget_old_versions, publish_groups
+from lamina.server.identity import Authenticator
+from lamina.server.memory import MemoryStore
+from lamina.server.request import ADMIN, Answer, Identity, Request
+from lamina.server.seed import SYSTEM_PRIORITIES, own_service
+from lamina.server.store import Store
+from lamina.settings import Settings
+from lamina.stages import load_stages
+
+CONTROLLERS = Identity("system:kube-controller-manager", ("system:masters", "system:authenticated"))
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_PORT = 6443
+
+
+class EmbeddedCluster:
+    """
+    One control plane: a server without a listener, its actors and its families.
+
+    Requests are answered as soon as it is made; what belongs to every cluster is
+    there, and what runs on it runs, inside `async with`. Of the settings it heeds
+    what they say of a cluster: simulate, stages, nodes, families, hooks, history.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str = "",
+        store: Store | None = None,
+        clock: Clock | None = None,
+        authenticator: Authenticator | None = None,
+        authority: str = "",
+        port: int = _PORT,
+        stages: Sequence[Stage] | None = None,
+    ) -> None:
+        """
+        Make a cluster on a store, or on one that is forgotten at the end.
+
+        A store that is handed in stays open. `authority` is the certificate, in
+        PEM, that leads to trust in whoever serves this cluster, and `port` is where.
+        `stages` are those that the settings name, where they have been read already.
+        """
+        self.settings = settings if settings is not None else Settings()
+        self.name = name
+        self.clock: Clock = clock or WallClock()
+        self.store: Store = store if store is not None else MemoryStore()
+        self.reload_hooks: Callable[[], None] = lambda: None
+        self._owns_store = store is None
+        self._authority, self._port = authority, port
+        pods = self.settings.simulate == "pods"
+        self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
+        self._stack = AsyncExitStack()
+        self._ready = False
+        self.managers: list[Manager] = []
+        """What runs the actors, and the families if there are any."""
+        self.api = assemble(
+            self.store,
+            self.clock.now,
+            authenticator or Authenticator({}),
+            {"ping": _true, "log": _true, "actors": lambda: self._ready},
+        )
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End actors and families; a store of its own finishes the writes it accepted, and ends its watches."""
+        self._ready = False
+        await self._stack.aclose()
+
+    @property
+    def is_ready(self) -> bool:
+        """Say whether everything that belongs to it is there."""
+        return self._ready
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether everybody who runs on it has nothing to do but wait."""
+        return self._ready and all(manager.is_idle for manager in self.managers)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        user: Identity = ADMIN,
+    ) -> Answer:
+        """Hand a request to the server without HTTP in between."""
+        return await self.api.handle(Request(method, path, query, headers, body, user))
+
+    def client(self, user: Identity = ADMIN) -> Client:
+        """Return a client that reaches this server without HTTP, as some user."""
+
+        async def handle(
+            method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+        ) -> Answer:
+            return await self.request(method, path, query, headers, body, user)
+
+        return Client(InProcessTransport(handle))
+
+    async def _start(self) -> None:
+        if self._owns_store:
+            self._stack.push_async_callback(self.store.close)
+        tasks = await self._stack.enter_async_context(Background())
+        if self._owns_store:
+            tasks.start(forget_old_versions(self.store, self.settings.history))
+        tasks.start(publish_groups(self.api.plane))
+        await self._seed()
+        await self._start_actors(tasks)
+        await self._start_families()
+        self._ready = True
+
+    async def _seed(self) -> None:
+        """Create what is there from the beginning, where it is not there yet."""
+        for name in _NAMESPACES:
+            await self._ensure("/api/v1/namespaces", {"metadata": {"name": name}})
+        await self._ensure("/api/v1/namespaces/default/services", own_service(self._port))
+        for priority in SYSTEM_PRIORITIES:
+            await self._ensure("/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+        if self.settings.simulate != "off":
+            await self._ensure("/apis/storage.k8s.io/v1/storageclasses", STANDARD)
+
+    async def _ensure(self, path: str, obj: Made) -> None:
+        answer = await self.request("POST", path, body=orjson.dumps(obj))
+        if answer.status not in (201, 409):
+            raise from_status(
+                orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}, answer.status
+            )
+
+    async def _start_actors(self, tasks: Background) -> None:
+        manager = Manager(self.client(CONTROLLERS), self._actors(), clock=self.clock, log=log)
+        self.managers.append(manager)
+        tasks.start(manager.run())
+        await manager.ready()
+
+    def _actors(self) -> tuple[AnyController, ...]:
+        actors = embedded_actors(self._authority)
+        if self.settings.simulate != "off":
+            actors += WORKLOADS
+        if self.settings.simulate == "pods":
+            actors += machines(self._stages, self.settings.nodes)
+        return actors
+
+    async def _start_families(self) -> None:
+        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
+        if not families:
+            return
+        client, hooks = self.client(), Hooks(self.settings.hooks, log)
+        await hooks.start()
+        self._stack.push_async_callback(hooks.close)
+        calls = Calls(local=hooks.find)
+        self._stack.push_async_callback(calls.close)
+        await install(client, families)
+        await declare(client, hooks.manifests)
+        # They end before the hooks they would call.
+        tasks = await self._stack.enter_async_context(Background())
+        manager = product(client, families, self.clock, calls)
+        self.managers.append(manager)
+        tasks.start(manager.run())
+        await manager.ready()
+        if self.settings.hooks:
+            self.reload_hooks = hooks.reload
+            tasks.start(follow(hooks, client, calls, manager))
+
+
+class Background:
+    """Work that goes on until somebody ends it."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _true() -> bool:
+    return True

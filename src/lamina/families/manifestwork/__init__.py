@@ -1,0 +1,1 @@
+"""A change to a fleet: one template, a work in each selected cluster, and a way back that starts by itself."""

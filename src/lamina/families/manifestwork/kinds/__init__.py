@@ -1,0 +1,1 @@
+"""The definitions of the kinds of this family, the hub's and the spoke's."""

@@ -1,0 +1,82 @@
+"""
+What becomes of a watch that something is wrong with.
+
+A watch that tells first what exists is whole up to the mark at the end of that:
+whoever follows it has seen everything once, and only then does it go wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+_MARK = b"k8s.io/initial-events-end"
+_BOOKMARK = b'"BOOKMARK"'
+
+
+async def cut_short(pieces: AsyncIterator[bytes], events: int, *, opens: bool) -> AsyncGenerator[bytes, None]:
+    """Yield a watch up to so many events; bookmarks do not count."""
+    told, opening = 0, opens
+    async for lines in _whole_lines(pieces):
+        if opening:
+            opening = _MARK not in lines
+            yield lines
+            continue
+        kept = []
+        for line in lines.splitlines(keepends=True):
+            kept.append(line)
+            told += _BOOKMARK not in line[:40]
+            if told >= events:
+                yield b"".join(kept)
+                return
+        yield lines
+
+
+async def held_back(
+    pieces: AsyncIterator[bytes], seconds: float | None, released: asyncio.Event, *, opens: bool
+) -> AsyncGenerator[bytes, None]:
+    """Yield a watch so many seconds later than it comes, or once it is released."""
+    clock = asyncio.get_running_loop().time
+    waiting: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
+
+    async def collect() -> None:
+        try:
+            async for lines in _whole_lines(pieces):
+                waiting.put_nowait((clock(), lines))
+        finally:
+            waiting.put_nowait(None)
+
+    collecting = asyncio.create_task(collect())
+    opening = opens
+    try:
+        while (came := await waiting.get()) is not None:
+            at, lines = came
+            if not opening:
+                await _wait(None if seconds is None else at + seconds - clock(), released)
+            opening = opening and _MARK not in lines
+            yield lines
+        await collecting
+    finally:
+        collecting.cancel()
+        await asyncio.gather(collecting, return_exceptions=True)
+
+
+async def _wait(seconds: float | None, released: asyncio.Event) -> None:
+    if seconds is not None and seconds <= 0:
+        return
+    try:
+        async with asyncio.timeout(seconds):
+            await released.wait()
+    except TimeoutError:
+        pass
+
+
+async def _whole_lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield what has come in whole lines; an end without a newline is passed on as it is."""
+    rest = b""
+    async for piece in pieces:
+        whole, newline, rest = (rest + piece).rpartition(b"\n")
+        if newline:
+            yield whole + newline
+    if rest:
+        yield rest

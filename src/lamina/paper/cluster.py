@@ -1,0 +1,427 @@
+"""
+A cluster on paper: what a server does with the plans of controllers, carried out on a dict.
+
+Small enough to be checked by reading, and strict where it matters: versions and
+uids are compared, finalizers hold, generations count, a namespace that is ending
+takes nothing new, and whoever applies owns what it stated. Objects are never
+changed in place: whoever holds one holds a picture of how it was.
+
+What a server knows about kinds beyond their names (what it fills in, how its
+lists merge) is not known here; who knows it hands it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, assert_never
+
+from lamina.core.controller import AnyController
+from lamina.core.definitions import DEFINITION, is_established, kinds_of
+from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Propagation, Replace
+from lamina.core.questions import (
+    Absent,
+    Answer,
+    Call,
+    Follow,
+    Found,
+    Listed,
+    Question,
+    Read,
+    ReadAll,
+    Rehearse,
+    Unserved,
+)
+from lamina.core.world import Change
+from lamina.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, HookError, NotFound
+from lamina.merge import apply as owning
+from lamina.merge.managed import APPLY, UPDATE
+from lamina.merge.patches import merge_patch
+from lamina.merge.schema import Schema
+from lamina.objects import meta
+from lamina.objects.digest import digest
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.times import stamp
+from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.paper.kinds import KINDS
+from lamina.runtime.memory import Gone, Memory, Shelf
+
+Listener: TypeAlias = Callable[[Ref, Obj | None, Obj | None], None]
+"""Who is told what an object was and what it is now."""
+Calling: TypeAlias = Callable[[Call], Answer]
+"""Who calls hooks; raises HookError where one does not say anything that counts."""
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+_GRACE = 30
+_BY_PROPAGATION = {Propagation.FOREGROUND: "foregroundDeletion", Propagation.ORPHAN: "orphan"}
+_OPEN = Schema()
+_OPEN.type, _OPEN.open = "object", True
+
+
+def nobody_calls(call: Call) -> Answer:
+    """Call no hooks."""
+    raise HookError(f"{call.purpose} hook {call.url} was not called: nobody calls hooks on paper", reached=False)
+
+
+def as_given(obj: Made) -> Made:
+    """Fill in nothing."""
+    return obj
+
+
+@dataclass
+class Paper:
+    """One cluster, and everything that was written to it."""
+
+    kinds: Kinds = KINDS
+    now: datetime = START
+    objects: dict[Ref, Made] = field(default_factory=dict)
+    gone: Gone = field(default_factory=Gone)
+    journal: list[Action] = field(default_factory=list)
+    """What controllers had written, in order."""
+    refuse: Mapping[type[Action], ApiError] = field(default_factory=dict)
+    version: int = 0
+    uids: int = 0
+    admit: Callable[[Made], Made] = as_given
+    """What a server fills in on an object that is made, or refuses with an error."""
+    schema: Callable[[Ref], Schema] = lambda ref: _OPEN
+    """By what the fields of a kind merge when somebody applies."""
+    call: Calling = nobody_calls
+    listeners: list[Listener] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._by_kind: dict[GroupKind, dict[Ref, Made]] = {}
+        for ref, obj in self.objects.items():
+            self._shelf(ref)[ref] = obj
+
+    # ── what anybody may do ──
+
+    def create(self, obj: Obj) -> Made:
+        made = owned(obj)
+        metadata = made["metadata"]
+        self.uids += 1
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = f"{metadata['generateName']}{digest([self.uids])[:5]}"
+        ref = meta.ref(made)
+        if self.at(ref) is not None:
+            raise AlreadyExists(f"{ref} already exists")
+        self._refuse_ending(ref)
+        metadata["uid"] = f"uid-{self.uids}"
+        metadata.setdefault("creationTimestamp", stamp(self.now))
+        metadata.setdefault("generation", 1)
+        made = self.admit(made)
+        if _is_definition(ref):
+            made = _established(made, self.now)
+        return self._put(ref, None, made)
+
+    def load(self, objects: Iterable[Obj]) -> None:
+        """Take objects over as they are, from a cluster that has made them; nobody is told."""
+        for obj in objects:
+            ref = meta.ref(obj)
+            made = self.objects[ref] = self._shelf(ref)[ref] = owned(obj)
+            version = meta.resource_version(made)
+            self.version = max(self.version, int(version) if version.isdigit() else 0)
+            if _is_definition(ref):
+                self._serve(made)
+
+    def at(self, ref: Ref) -> Made | None:
+        """Return the object that is there, whatever version it was asked for in."""
+        found = self.objects.get(ref)
+        if found is None and (served := self.kinds.preferred(GroupKind(ref.group, ref.kind))) is not None:
+            found = self.objects.get(ref._replace(api_version=served.api_version))
+        return found
+
+    def get(self, ref: Ref) -> Made:
+        found = self.at(ref)
+        if found is None:
+            raise NotFound(f"{ref} not found")
+        return found
+
+    def has(self, obj: Obj) -> bool:
+        """Say whether this very object is still there."""
+        there = self.at(meta.ref(obj))
+        return there is not None and meta.uid(there) == meta.uid(obj)
+
+    def patch(
+        self, ref: Ref, patch: Obj, *, uid: str = "", version: str = "", subresource: str | None = None
+    ) -> Made:
+        """Change an object; with a subresource, or an empty one for the object itself, only what is behind it."""
+        old = self._checked(ref, uid, version)
+        return self._change(old, merge_patch(old, owned(patch)), subresource)
+
+    def replace(self, obj: Obj, subresource: str | None = None) -> Made:
+        """Put an object in the place of the one it was made from."""
+        old = self._checked(meta.ref(obj), meta.uid(obj), meta.resource_version(obj))
+        return self._change(old, owned(obj), subresource)
+
+    def apply(
+        self, obj: Obj, *, manager: str = "somebody", force: bool = True, subresource: str | None = None
+    ) -> Made:
+        """State fields of an object, as its manager; what the manager stated before and no more goes."""
+        ref = meta.ref(obj)
+        old = self.at(ref)
+        if old is not None and meta.uid(obj) not in ("", meta.uid(old)):
+            raise Conflict(f"{ref} has moved on")
+        new = self._applied(old, obj, manager, force, subresource)
+        return self.create(new) if old is None else self._change(old, new, subresource, tracked=True)
+
+    def delete(
+        self,
+        ref: Ref,
+        how: Propagation = Propagation.BACKGROUND,
+        *,
+        uid: str = "",
+        version: str = "",
+        grace: int | None = None,
+    ) -> None:
+        """Ask for the end of an object. A pod that is on a node is given time, and goes when nobody gives it any."""
+        old = self._checked(ref, uid, version)
+        metadata = dict(old["metadata"])
+        finalizers = [one for one in metadata.get("finalizers") or () if one not in _BY_PROPAGATION.values()]
+        if how in _BY_PROPAGATION:
+            finalizers.append(_BY_PROPAGATION[how])
+        elif metadata.get("deletionTimestamp"):
+            finalizers = metadata.get("finalizers") or []
+        metadata["finalizers"] = finalizers
+        given = _grace(old, grace)
+        if given:
+            metadata["deletionGracePeriodSeconds"] = given
+        else:
+            metadata.pop("deletionGracePeriodSeconds", None)
+        if not metadata.get("deletionTimestamp") or grace is not None:
+            metadata["deletionTimestamp"] = stamp(self.now + timedelta(seconds=given))
+        new = {**old, "metadata": metadata}
+        if new != old:
+            self._put(ref, old, new)
+
+    def perform(self, action: Action, manager: str = "lamina") -> None:
+        """Carry out one action, or refuse it as a server would."""
+        if type(action) in self.refuse:
+            raise self.refuse[type(action)]
+        match action:
+            case Create(obj=obj):
+                self.create(obj)
+            case Emit(event=event, counts=counts):
+                self._tell(event, counts)
+            case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+                self.patch(ref, patch, uid=uid, version=version, subresource=subresource)
+            case Replace(obj=obj, subresource=subresource):
+                self.replace(obj, subresource)
+            case Apply(obj=obj, force=force, manager=name, subresource=subresource):
+                self.apply(obj, manager=name or manager, force=force, subresource=subresource)
+            case Post(ref=ref, body=body, subresource="binding"):
+                self.patch(ref, {"spec": {"nodeName": body["target"]["name"]}, "status": self._bound(ref)})
+            case Post(ref=ref, subresource="eviction"):
+                self.delete(ref)
+            case Post(ref=ref, subresource=subresource):
+                raise NotFound(f"{ref} has no {subresource}")
+            case Delete(ref=ref, uid=uid, version=version, propagation=how, grace=grace):
+                self.delete(ref, how, uid=uid, version=version, grace=grace)
+            case DeleteAll(kind=what, namespace=namespace):
+                for ref in [meta.ref(one) for one in self.listed(what, namespace)]:
+                    self.delete(ref)
+            case _:
+                assert_never(action)
+        self.journal.append(action)
+
+    def listed(self, what: Kind, namespace: str = "") -> list[Made]:
+        return [
+            obj
+            for ref, obj in self._by_kind.get(what.group_kind, {}).items()
+            if not namespace or ref.namespace == namespace
+        ]
+
+    def answer(self, question: Question) -> Answer:
+        """Answer what a planner asks, as a server and its hooks would."""
+        match question:
+            case Read(ref):
+                if self.kinds.find(ref.api_version, ref.kind) is None:
+                    return Unserved()
+                there = self.at(ref)
+                return Found(there) if there is not None else Absent()
+            case ReadAll(what, namespace):
+                return Listed(tuple(self.listed(what, namespace)))
+            case Follow(kind=what):
+                return Listed(tuple(one for one in self.listed(what) if question.matches(one)))
+            case Rehearse(obj=obj, manager=manager):
+                return Found(self._applied(self.at(meta.ref(obj)), obj, manager, True, None))
+            case Call():
+                return self.call(question)
+            case _:
+                assert_never(question)
+
+    # ── what a controller sees ──
+
+    def world(self, controller: AnyController, *, unseen: Iterable[Ref] = ()) -> Memory:
+        """Return what a controller's informers would remember, leaving out what they have not seen yet."""
+        shelves: dict[GroupKind, Shelf] = {}
+        for watch in controller.watches:
+            for what in self.kinds:
+                if watch.selects(what) and what.group_kind not in shelves:
+                    shelf = shelves[what.group_kind] = Shelf(what)
+                    for obj in self.listed(what):
+                        if meta.ref(obj) not in unseen and watch.named in ("", meta.name(obj)):
+                            shelf.put(watch.keep(obj))
+        memory = Memory(self.gone)
+        memory.arrange(self.kinds, shelves)
+        return memory
+
+    def concerned(
+        self, controller: AnyController, before: Obj | None, after: Obj | None, world: Memory
+    ) -> list[Ref]:
+        """Return whom a change concerns, as one controller sees it."""
+        about = after if after is not None else before
+        assert about is not None
+        what = self.kinds.find(about["apiVersion"], about["kind"])
+        keys: list[Ref] = []
+        for watch in controller.watches if what is not None else ():
+            assert what is not None
+            if watch.selects(what) and watch.named in ("", meta.name(about)):
+                kept = [watch.keep(one) if one is not None else None for one in (before, after)]
+                keys += watch.concerns(world, Change(what, *kept))
+        return keys
+
+    # ── inside ──
+
+    def _shelf(self, ref: Ref) -> dict[Ref, Made]:
+        return self._by_kind.setdefault(GroupKind(ref.group, ref.kind), {})
+
+    def _refuse_ending(self, ref: Ref) -> None:
+        namespace = self.objects.get(Ref("v1", "Namespace", "", ref.namespace)) if ref.namespace else None
+        if namespace is not None and meta.is_deleting(namespace):
+            raise Forbidden(
+                f"unable to create new content in namespace {ref.namespace} because it is being terminated"
+            )
+
+    def _tell(self, event: Obj, counts: bool) -> None:
+        """Tell something. Told already, or not to be told, it holds nobody up."""
+        with suppress(AlreadyExists, Forbidden):
+            there = self.at(meta.ref(event))
+            if there is not None and counts:
+                again = {"count": (there.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
+                self.patch(meta.ref(event), again)
+            elif there is None:
+                self.create(event)
+
+    def _bound(self, ref: Ref) -> Made:
+        """Return the status of a pod that was just given its node."""
+        old = self.get(ref).get("status") or {}
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(self.now)}
+        others = [one for one in old.get("conditions") or () if one["type"] != "PodScheduled"]
+        return {"phase": "Pending", **old, "conditions": [*others, scheduled]}
+
+    def _checked(self, ref: Ref, uid: str, version: str) -> Made:
+        old = self.get(ref)
+        if (uid and uid != meta.uid(old)) or (version and version != meta.resource_version(old)):
+            raise Conflict(f"{ref} has moved on")
+        return old
+
+    def _applied(
+        self, old: Made | None, obj: Obj, manager: str, force: bool, subresource: str | None
+    ) -> Made:
+        who = owning.Manager(manager, APPLY, obj["apiVersion"], subresource or "")
+        stated = owned(obj)
+        stated["metadata"].pop("uid", None)
+        made, entries, _ = owning.apply(
+            old, stated, self.schema(meta.ref(obj)), manager=who, force=force, now=stamp(self.now)
+        )
+        made["metadata"]["managedFields"] = entries
+        return made
+
+    def _change(
+        self, old: Made, new: Made, subresource: str | None = None, *, tracked: bool = False
+    ) -> Made:
+        """Put what an object becomes in its place, with everything that this endpoint does not change as it was."""
+        if subresource == "status":
+            new["spec"] = old.get("spec")
+        elif subresource == "":
+            new["status"] = old.get("status")
+        new = {name: value for name, value in new.items() if value is not None}
+        metadata = new["metadata"] = dict(new.get("metadata") or {})
+        for name in ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"):
+            if name in old["metadata"]:
+                metadata[name] = old["metadata"][name]
+        if not tracked and old["metadata"].get("managedFields"):
+            metadata["managedFields"] = self._tracked(old, new, subresource)
+        if new == old:
+            return old
+        if new.get("spec") != old.get("spec"):
+            metadata["generation"] = meta.generation(old) + 1
+        return self._put(meta.ref(old), old, new)
+
+    def _tracked(self, old: Made, new: Made, subresource: str | None) -> list[Made]:
+        """Return who owns what after a write that was no apply: what was changed is nobody's who applied it."""
+        entries: list[Made] = old["metadata"]["managedFields"]
+        if not any(one.get("operation") == APPLY for one in entries):
+            return entries
+        who = owning.Manager("somebody", UPDATE, old["apiVersion"], subresource or "")
+        schema = self.schema(meta.ref(old))
+        return owning.track_update(old, new, schema, manager=who, now=stamp(self.now))
+
+    def _put(self, ref: Ref, before: Made | None, new: Made) -> Made:
+        self.version += 1
+        metadata = new["metadata"]
+        metadata["resourceVersion"] = str(self.version)
+        if before is not None:
+            ref = meta.ref(before)
+        held = (
+            metadata.get("finalizers")
+            or (new.get("spec") or {}).get("finalizers")
+            or metadata.get("deletionGracePeriodSeconds")
+        )
+        if metadata.get("deletionTimestamp") and not held:
+            del self.objects[ref], self._shelf(ref)[ref]
+            self.gone.add(meta.uid(new))
+            after: Made | None = None
+        else:
+            self.objects[ref] = self._shelf(ref)[ref] = new
+            after = new
+        if _is_definition(ref):
+            self._serve(after, before)
+        for tell in self.listeners:
+            tell(ref, before, after)
+        return new
+
+    def _serve(self, definition: Obj | None, before: Obj | None = None) -> None:
+        """Serve the kinds that a definition brings, and no more those that it brought."""
+        brought = set(kinds_of(before)) if before is not None else set()
+        brings = kinds_of(definition) if definition is not None and is_established(definition) else ()
+        known = {(kind.api_version, kind.kind) for kind in self.kinds.versions() if kind not in brought}
+        fresh = [kind for kind in brings if (kind.api_version, kind.kind) not in known]
+        if fresh or brought.difference(brings):
+            self.kinds = Kinds([*(one for one in self.kinds.versions() if one not in brought), *fresh])
+
+
+def owned(value: Any) -> Any:
+    """Return a copy that nobody else holds, frozen or not."""
+    if isinstance(value, Mapping):
+        return {key: owned(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [owned(held) for held in value]
+    return value
+
+
+def _is_definition(ref: Ref) -> bool:
+    return ref.kind == DEFINITION.kind and ref.group == DEFINITION.group
+
+
+def _established(definition: Made, now: datetime) -> Made:
+    """Return a definition as a server has it a moment after it was made."""
+    if not (definition.get("spec") or {}).get("names"):
+        raise BadRequest(f"{meta.ref(definition)} names no kind")
+    said = [
+        {"type": name, "status": "True", "reason": reason, "lastTransitionTime": stamp(now)}
+        for name, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
+    ]
+    names = definition["spec"]["names"]
+    return {**definition, "status": {"conditions": said, "acceptedNames": names}}
+
+
+def _grace(obj: Obj, asked: int | None) -> int:
+    """Return how many seconds an object is given that is to go: a pod on a node some, anything else none."""
+    spec = obj.get("spec") or {}
+    if asked is not None or obj.get("kind") != "Pod" or not spec.get("nodeName"):
+        return asked or 0
+    given = spec.get("terminationGracePeriodSeconds")
+    return _GRACE if given is None else int(given)
