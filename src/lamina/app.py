@@ -1,7 +1,7 @@
 """
 Puts the pieces together; the only file that knows them all.
 
-One frozen `Settings` value in, one running control plane out. Everything is
+One frozen `Settings` value in, one running server out. Everything is
 handed down from here: nobody else builds their own collaborators.
 """
 
@@ -11,24 +11,29 @@ import gc
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from socket import socket
 from types import TracebackType
 from typing import Self
 
+from lamina.actors.stages import Stage
 from lamina.client.client import Client
 from lamina.client.kubeconfig import Access, write_kubeconfig
-from lamina.clock import Clock, WallClock
+from lamina.clock import Clock, PacedClock
+from lamina.clusters import Clusters
 from lamina.embedded import Background, EmbeddedCluster
 from lamina.server.api import Api
 from lamina.server.certificates import Certificates, ensure_certificates, write_private
+from lamina.server.gate import FIRST, check_name
 from lamina.server.housekeeping import forget_old_versions
 from lamina.server.identity import Authenticator
 from lamina.server.listener import TlsFiles, listen, open_socket
+from lamina.server.log import Log
 from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Answer, Identity
+from lamina.server.request import ADMIN, Answer, Identity, Request
 from lamina.server.sqlite import SqliteStore
 from lamina.server.store import Store
 from lamina.settings import Settings, home
@@ -38,11 +43,11 @@ _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
 
 
 class App:
-    """One control plane in this process: a server, its actors, and a kubeconfig that leads to it."""
+    """One server in this process: its clusters, a listener before them, and a kubeconfig that leads to each."""
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self.settings = settings
-        self.clock = clock or WallClock()
+        self.clock = clock or PacedClock(settings.speed)
         self._stack = AsyncExitStack()
         self.url = ""
         self.token = ""
@@ -50,8 +55,13 @@ class App:
         self.kubeconfig: Path
         self.api: Api
         self.cluster: EmbeddedCluster
-        self.store: Store
+        self.store: Log
         self.certificates: Certificates
+        self.clusters: Clusters
+        self.changed: Callable[[], None] = lambda: None
+        """Called when there are other clusters than before."""
+        self._port = 0
+        self._stages: Sequence[Stage] = ()
 
     async def __aenter__(self) -> Self:
         try:
@@ -71,36 +81,62 @@ class App:
         await self._stack.aclose()
 
     async def _start(self) -> None:
-        # Read first: what is wrong with them should not be found out once everything else stands.
-        stages = load_stages(self.settings.stages) if self.settings.simulate == "pods" else ()
+        # First of all: what is wrong with these should not be found out once everything else stands.
+        for name in self.settings.clusters:
+            check_name(name)
+        self._stages = load_stages(self.settings.stages) if self.settings.simulate == "pods" else ()
         folder = self._folders()
         self.certificates = ensure_certificates(
             folder / "pki", _hosts(self.settings.host), ADMIN.name, ("system:masters",)
         )
         self.token = _token(folder / "token")
-        authenticator = Authenticator({self.token: ADMIN})
         self.store = self._open_store()
         self._stack.push_async_callback(self.store.close)
         opened = open_socket(self.settings.host, self.settings.port)
-        host, port = opened.getsockname()[:2]
-        self.url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-        self.cluster = EmbeddedCluster(
-            self.settings,
-            store=self.store,
-            clock=self.clock,
-            authenticator=authenticator,
-            authority=self.certificates.authority.certificate_pem.decode(),
-            port=port,
-            stages=stages,
-        )
+        host, self._port = opened.getsockname()[:2]
+        self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._port}"
+        self.cluster = self._make("", self.store, Authenticator({self.token: ADMIN}))
         self.api = self.cluster.api
-        await self._listen(opened, authenticator)
+        self.clusters = Clusters(self.store, self.cluster, self.token, self._make, self._clusters_changed)
+        self.clusters.url = self.url
+        self.api.administration.settled = self.settled
+        await self._listen(opened)
         tasks = await self._stack.enter_async_context(Background())
         tasks.start(forget_old_versions(self.store, self.settings.history))
         await self._stack.enter_async_context(self.cluster)
+        self._stack.push_async_callback(self.clusters.stop)
+        await self.clusters.start(self.settings.clusters)
         gc.freeze()
         gc.set_threshold(200_000, 50, 100)
         self._write_kubeconfig()
+
+    def _make(self, name: str, store: Store, authenticator: Authenticator) -> EmbeddedCluster:
+        """
+        Make a cluster: the first one, or one beside it.
+
+        What runs on which is decided here and nowhere else. Actors run on every
+        cluster, as parts of it; families and their hooks run on the first.
+        """
+        is_first = not name
+        cluster = EmbeddedCluster(
+            self.settings if is_first else replace(self.settings, families="none", hooks=()),
+            name=name,
+            store=store,
+            clock=self.clock,
+            authenticator=authenticator,
+            authority=self.certificates.authority.certificate_pem.decode(),
+            port=self._port,
+            stages=self._stages,
+        )
+        if not is_first:
+            # All have one clock, and who winds it winds it for all: that is for the server's administrator.
+            cluster.api.administration.clock = None
+        return cluster
+
+    async def settled(self) -> None:
+        """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""
+        for cluster in self.clusters:
+            await cluster.settled()
 
     def _folders(self) -> Path:
         if self.settings.ephemeral:
@@ -113,15 +149,15 @@ class App:
         self.kubeconfig = self.settings.kubeconfig or folder / "kubeconfig"
         return folder
 
-    def _open_store(self) -> Store:
+    def _open_store(self) -> Log:
         if self.data is None:
             return MemoryStore()
         return SqliteStore.open(self.data)
 
-    async def _listen(self, opened: socket, authenticator: Authenticator) -> None:
+    async def _listen(self, opened: socket) -> None:
         pair = self.certificates.server
         files = TlsFiles(pair.certificate, pair.key, self.certificates.authority.certificate)
-        listener = await listen(opened, self.api, authenticator, files)
+        listener = await listen(opened, self.clusters.gate, self.clusters.gate, files)
         self._stack.push_async_callback(listener.stop)
 
     async def request(
@@ -133,11 +169,11 @@ class App:
         body: bytes = b"",
         user: Identity = ADMIN,
     ) -> Answer:
-        """Hand a request to the server without HTTP in between."""
-        return await self.cluster.request(method, path, query, headers, body, user)
+        """Hand a request to the server without HTTP in between, for any of its clusters."""
+        return await self.clusters.gate.handle(Request(method, path, query, headers, body, user))
 
     def client(self, user: Identity = ADMIN) -> Client:
-        """Return a client that reaches this server without HTTP, as some user."""
+        """Return a client that reaches the first cluster without HTTP, as some user."""
         return self.cluster.client(user)
 
     def reload_hooks(self) -> None:
@@ -153,7 +189,17 @@ class App:
             certificate=self.certificates.admin.certificate_pem,
             key=self.certificates.admin.key_pem,
         )
-        write_kubeconfig(self.kubeconfig, access)
+        # A certificate would go first, and it is the server administrator's.
+        nameless = replace(access, certificate=b"", key=b"")
+        others = {
+            name: replace(nameless, server=self.clusters.address(name), token=token)
+            for name, token in self.clusters.tokens.items()
+        }
+        write_kubeconfig(self.kubeconfig, access, name=FIRST, others=others)
+
+    def _clusters_changed(self) -> None:
+        self._write_kubeconfig()
+        self.changed()
 
 
 def _hosts(host: str) -> list[str]:

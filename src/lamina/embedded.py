@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,8 +21,8 @@ from lamina.actors import WORKLOADS, embedded_actors, machines
 from lamina.actors.stages import Stage
 from lamina.actors.workloads.provisioning import STANDARD
 from lamina.client.client import Client
-from lamina.client.inprocess import InProcessTransport
-from lamina.clock import Clock, WallClock
+from lamina.client.inprocess import PATIENCE, InProcessTransport
+from lamina.clock import Clock, PacedClock
 from lamina.core.controller import AnyController
 from lamina.errors import from_status
 from lamina.families.every import chosen
@@ -45,6 +45,8 @@ from lamina.stages import load_stages
 CONTROLLERS = Identity("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PORT = 6443
+_QUIET = 32
+"""After how many turns of the loop in which nobody had anything to do it is believed that nobody has."""
 
 
 class EmbeddedCluster:
@@ -77,9 +79,10 @@ class EmbeddedCluster:
         """
         self.settings = settings if settings is not None else Settings()
         self.name = name
-        self.clock: Clock = clock or WallClock()
+        self.clock: Clock = clock or PacedClock(self.settings.speed)
         self.store: Store = store if store is not None else MemoryStore()
         self.reload_hooks: Callable[[], None] = lambda: None
+        self.authenticator = authenticator or Authenticator({})
         self._owns_store = store is None
         self._authority, self._port = authority, port
         pods = self.settings.simulate == "pods"
@@ -91,9 +94,11 @@ class EmbeddedCluster:
         self.api = assemble(
             self.store,
             self.clock.now,
-            authenticator or Authenticator({}),
+            self.authenticator,
             {"ping": _true, "log": _true, "actors": lambda: self._ready},
         )
+        self.api.administration.clock = self.clock
+        self.api.administration.settled = self.settled
 
     async def __aenter__(self) -> Self:
         try:
@@ -143,7 +148,21 @@ class EmbeddedCluster:
         ) -> Answer:
             return await self.request(method, path, query, headers, body, user)
 
-        return Client(InProcessTransport(handle))
+        return Client(InProcessTransport(handle, self._patience))
+
+    def _patience(self) -> float | None:
+        """Return how long its own clients wait for an answer: as others do, where one may fail to come."""
+        return PATIENCE if self.api.faults else None
+
+    async def settled(self) -> None:
+        """Wait until everybody who runs on it has nothing to do but wait, or until that takes too long."""
+        turns = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while turns < _QUIET:
+                    # What one controller writes is told to the others within a few turns of the loop.
+                    await asyncio.sleep(0)
+                    turns = turns + 1 if self.is_idle else 0
 
     async def _start(self) -> None:
         if self._owns_store:

@@ -28,6 +28,7 @@ Everything lamina raises on purpose.
     ├── SpecError                 a manifest asks for something meaningless; nothing helps but an edit
     ├── RevisionNotFound          history does not go there
     ├── HookError                 somebody else's webhook failed; try later
+    ├── Restless                  on paper, the same moment never ends: controllers undo each other
     ├── SettingsError             the command line or a file asks for something meaningless
     └── StoreError                the log cannot be read or written
 
@@ -263,6 +264,10 @@ class HookError(LaminaError):
         super().__init__(message)
         self.after = after
         self.reached = reached
+
+
+class Restless(LaminaError):
+    """On paper, controllers go on and on at the same moment: each finds something to do in what another did."""
 
 
 class SettingsError(LaminaError):

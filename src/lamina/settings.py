@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina.errors import SettingsError
+from lamina.objects.names import label
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -45,12 +46,18 @@ class Settings:
         None, "File of stages that simulated pods go through. Default: those that come with the program."
     )
     nodes: int = _setting(1, "How many simulated nodes there are.")
+    speed: float = _setting(
+        1.0, "How fast time passes for objects: 60 makes a minute of every second, 0 stands still."
+    )
     families: str = _setting(
         "all",
         "Which families run, comma-separated (metacontroller), or all, or none. With simulate off, none.",
     )
     hooks: tuple[Path, ...] = _setting(
         (), "Python files whose hooks run beside the families; comma-separated in the environment."
+    )
+    clusters: tuple[str, ...] = _setting(
+        (), "Clusters beside the first: how many (cluster1, cluster2, ...), or their names, comma-separated."
     )
     log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
     log_format: str = _setting("text", "How log lines look: text or json.")
@@ -105,6 +112,8 @@ def _parse(name: str, value: Any, source: str) -> Any:
             case "hooks":
                 files = value.split(",") if isinstance(value, str) else value
                 return tuple(Path(file).expanduser().absolute() for file in files if file)
+            case "clusters":
+                return _clusters(value)
             case "ephemeral":
                 return (
                     value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
@@ -119,6 +128,11 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 if not 0 <= nodes <= 1000:
                     raise ValueError
                 return nodes
+            case "speed":
+                speed = float(value)
+                if not 0 <= speed <= 1_000_000:
+                    raise ValueError
+                return speed
             case "simulate":
                 return _one_of(value, ("off", "controllers", "pods"))
             case "history":
@@ -131,6 +145,20 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 return str(value)
     except (ValueError, KeyError, TypeError):
         raise SettingsError(f"{source}: {value!r} is no {name.replace('_', ' ')}", hint=_hint(name)) from None
+
+
+def _clusters(value: Any) -> tuple[str, ...]:
+    """Return the names of clusters, of which a number stands for the first so many of the usual ones."""
+    if isinstance(value, int) or (isinstance(value, str) and value.strip().isdecimal()):
+        count = int(value)
+        if not 0 <= count <= 1000:
+            raise ValueError
+        return tuple(f"cluster{number}" for number in range(1, count + 1))
+    wanted = value.split(",") if isinstance(value, str) else value
+    found = tuple(dict.fromkeys(str(name).strip() for name in wanted if str(name).strip()))
+    if any(label(name) for name in found):
+        raise ValueError
+    return found
 
 
 def _one_of(value: Any, choices: tuple[str, ...]) -> str:

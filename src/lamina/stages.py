@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -15,10 +16,7 @@ from lamina.errors import SettingsError
 def load_stages(path: Path | None = None) -> tuple[Stage, ...]:
     """Return the stages in a file, or the usual ones; raises SettingsError, which says what is wrong and where."""
     if path is None:
-        # Every start reads these, and none should have to load a YAML parser for it.
-        return stages.read_stages(
-            orjson.loads(resources.files(stages).joinpath(stages.READY_MADE).read_bytes()), stages.DEFAULTS
-        )
+        return _usual()
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -27,6 +25,14 @@ def load_stages(path: Path | None = None) -> tuple[Stage, ...]:
     if not found:
         raise SettingsError(f"{path}: there is no stage in it", hint="a stage is a manifest of kind Stage")
     return found
+
+
+@cache
+def _usual() -> tuple[Stage, ...]:
+    # Every start reads these, and none should have to load a YAML parser for it.
+    return stages.read_stages(
+        orjson.loads(resources.files(stages).joinpath(stages.READY_MADE).read_bytes()), stages.DEFAULTS
+    )
 
 
 def documents(text: str, source: str) -> list[object]:

@@ -16,7 +16,8 @@ from lamina.core.controller import AnyController
 from lamina.errors import AlreadyExists, Conflict, NotFound
 from lamina.objects import meta
 from lamina.objects.types import Ref
-from tests.unit.actors.paper import REPLICA_SET, Paper, planned
+from lamina.paper import Paper, planned
+from lamina.paper.kinds import REPLICA_SET
 from tests.unit.actors.workloads.growing import (
     WEB,
     active_pods,

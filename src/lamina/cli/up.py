@@ -41,6 +41,9 @@ _PATIENCE = 30.0
 @click.option("--stages", metavar="FILE", help="Stages that simulated pods go through, instead of the usual.")
 @click.option("--nodes", metavar="N", help="How many simulated nodes there are. Default: 1.")
 @click.option(
+    "--speed", metavar="N", help="How fast time passes for objects: 60 is a minute a second. Default: 1."
+)
+@click.option(
     "--families", metavar="NAMES", help="Which families run: metacontroller, all, none. Default: all."
 )
 @click.option(
@@ -48,6 +51,11 @@ _PATIENCE = 30.0
     metavar="FILE",
     multiple=True,
     help="Python file whose hooks run beside it; may be given again.",
+)
+@click.option(
+    "--clusters",
+    metavar="N|NAMES",
+    help="Clusters beside the first: how many (cluster1, ...), or names, comma-separated.",
 )
 @click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")

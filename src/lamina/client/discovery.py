@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -33,15 +34,26 @@ class Discovered(NamedTuple):
 async def discover(fetch: Fetch) -> Discovered:
     """Return everything a server serves, preferred versions first."""
     core, groups = await asyncio.gather(fetch("/api", _ACCEPT), fetch("/apis", _ACCEPT))
-    documents = [_document(core), _document(groups)]
-    if all(document.get("kind") == "APIGroupDiscoveryList" for document in documents):
-        found: list[Kind] = []
-        uncertain: set[str] = set()
-        for document in documents:
-            for group in document.get("items") or ():
-                found.extend(_aggregated(group, uncertain))
-        return Discovered(Kinds(found), frozenset(uncertain))
-    return await _one_by_one(fetch, documents[0], documents[1])
+    read = _read(core, groups)
+    return read if isinstance(read, Discovered) else await _one_by_one(fetch, *read)
+
+
+@lru_cache(maxsize=32)
+def _read(core: bytes, groups: bytes) -> Discovered | tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """
+    Return what aggregated documents say, or the documents if they are not; the same bytes give the same values.
+
+    Servers of the same kinds are many where there are many at all, and each is asked again and again.
+    """
+    documents = _document(core), _document(groups)
+    if any(document.get("kind") != "APIGroupDiscoveryList" for document in documents):
+        return documents
+    found: list[Kind] = []
+    uncertain: set[str] = set()
+    for document in documents:
+        for group in document.get("items") or ():
+            found.extend(_aggregated(group, uncertain))
+    return Discovered(Kinds(found), frozenset(uncertain))
 
 
 def merged(old: Kinds, new: Discovered) -> Kinds:

@@ -7,12 +7,17 @@ meets the server that kubectl meets: same routes, same checks, same bytes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 from urllib.parse import urlencode
 
 from lamina.client.transport import Query, Response, Sink
+from lamina.errors import Unreachable
+
+PATIENCE = 60.0
+"""For how many seconds an answer is waited for, where one may fail to come; as long as over HTTP."""
 
 
 class Answered(Protocol):
@@ -33,10 +38,15 @@ Handle: TypeAlias = Callable[[str, str, str, Mapping[str, str], bytes], Awaitabl
 
 
 class InProcessTransport:
-    """Hands requests to a server in the same process."""
+    """
+    Hands requests to a server in the same process.
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    Such a server always answers, unless it is told not to: then `patience`
+    returns for how many seconds an answer is waited for, and otherwise None.
+    """
+
+    def __init__(self, handle: Handle, patience: Callable[[], float | None] = lambda: None) -> None:
+        self._handle, self._patience = handle, patience
 
     async def request(
         self,
@@ -49,8 +59,14 @@ class InProcessTransport:
         streams: bool = False,
     ) -> Response:
         asked = _encoded(tuple(query)) if query else ""
-        answer = await self._handle(method, path, asked, headers, body or b"")
-        return _Response(answer)
+        patience = self._patience()
+        if patience is None:
+            return _Response(await self._handle(method, path, asked, headers, body or b""))
+        try:
+            async with asyncio.timeout(patience):
+                return _Response(await self._handle(method, path, asked, headers, body or b""))
+        except TimeoutError:
+            raise Unreachable(f"{method} {path}: no answer within {patience:g} seconds") from None
 
     async def close(self) -> None:
         """There is nothing to close: the server is somebody else's."""

@@ -20,6 +20,7 @@ from typing import Any
 from lamina.errors import SettingsError
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_CURRENT = "current-context:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +102,33 @@ def in_cluster(host: str, port: str, folder: Path = IN_CLUSTER) -> Access:
     )
 
 
-def write_kubeconfig(file: Path, access: Access, *, name: str = "lamina") -> None:
+def write_kubeconfig(
+    file: Path, access: Access, *, name: str = "lamina", others: Mapping[str, Access] | None = None
+) -> None:
     """
-    Write a kubeconfig with one context, for its owner's eyes only.
+    Write a kubeconfig with a context for each access, for its owner's eyes only.
 
     The file appears whole or not at all: waiting for it is waiting for a
-    kubeconfig that works.
+    kubeconfig that works. Of the contexts, `name` is the current one, unless the
+    file that is there already has another of them as its own.
     """
+    every = {name: access, **(others or {})}
+    current = _current(file) if others is not None else ""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": one, "cluster": _cluster(access)} for one, access in every.items()],
+        "users": [{"name": one, "user": _user(access)} for one, access in every.items()],
+        "contexts": [
+            {"name": one, "context": {"cluster": one, "user": one, "namespace": access.namespace}}
+            for one, access in every.items()
+        ],
+        "current-context": current if current in every else name,
+    }
+    _replace(file, _text(document))
+
+
+def _user(access: Access) -> dict[str, Any]:
     user = {
         "client-certificate-data": _encoded(access.certificate),
         "client-key-data": _encoded(access.key),
@@ -116,26 +137,34 @@ def write_kubeconfig(file: Path, access: Access, *, name: str = "lamina") -> Non
         "username": access.username,
         "password": access.password,
     }
+    return _said(user)
+
+
+def _cluster(access: Access) -> dict[str, Any]:
     cluster = {
         "server": access.server,
         "certificate-authority-data": _encoded(access.authority),
         "insecure-skip-tls-verify": access.insecure,
     }
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": _said(cluster)}],
-        "users": [{"name": name, "user": _said(user)}],
-        "contexts": [
-            {"name": name, "context": {"cluster": name, "user": name, "namespace": access.namespace}}
-        ],
-        "current-context": name,
-    }
+    return _said(cluster)
+
+
+def _current(file: Path) -> str:
+    """Return the current context of a kubeconfig, as far as that is to be had without a parser."""
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    found = [line.removeprefix(_CURRENT) for line in lines if line.startswith(_CURRENT)]
+    return found[0].strip().strip("\"'") if found else ""
+
+
+def _replace(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     try:
         with os.fdopen(handle, "w") as out:
-            out.write(_text(document))
+            out.write(text)
             out.flush()
             os.fsync(out.fileno())
         Path(temporary).replace(file)

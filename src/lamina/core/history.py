@@ -38,6 +38,10 @@ class History:
     def named(self, name: str) -> Revision | None:
         return next((one for one in self.revisions if one.name == name), None)
 
+    def tagged(self, tag: str) -> Revision | None:
+        """Return the newest revision whose mark this is."""
+        return next((one for one in reversed(self.revisions) if one.tag == tag), None)
+
     def like(self, snapshot: Obj) -> Revision | None:
         """Return the newest revision that holds this snapshot."""
         return next((one for one in reversed(self.revisions) if one.holds(snapshot)), None)
@@ -48,8 +52,8 @@ class History:
 
 
 def history(revisions: Iterable[Revision], high_water: int = 0) -> History:
-    """Return the history these revisions make. Of two with one number, the name decides which counts as older."""
-    ordered = tuple(sorted(revisions, key=lambda one: (one.number, one.name)))
+    """Return the history these revisions make. Of two with one number, birth and then the name say which is older."""
+    ordered = tuple(sorted(revisions, key=lambda one: (one.number, one.born, one.name)))
     return History(revisions=ordered, high_water=high_water)
 
 

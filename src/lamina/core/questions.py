@@ -20,9 +20,10 @@ from lamina.objects.types import Obj, Ref
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Is this object really there, and what does its metadata say? Found, Absent, or Unserved."""
+    """Is this object really there, and what does its metadata say, or all of it? Found, Absent, or Unserved."""
 
     ref: Ref
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

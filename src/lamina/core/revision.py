@@ -19,8 +19,8 @@ class Revision:
     A numbered snapshot of the fields an owner rolls out.
 
     `number` orders the revisions of one owner and only ever grows. `name` is
-    that of the object it is kept as. `tag` is the short mark left on whatever
-    the revision produces. Two revisions are the same when their snapshots are
+    that of the object it is kept as, `born` when that was made. `tag` is the
+    short mark left on whatever the revision produces. Two revisions are the same when their snapshots are
     equal; equal tags prove nothing.
     """
 
@@ -28,6 +28,7 @@ class Revision:
     name: str
     snapshot: Obj
     tag: str = ""
+    born: str = ""
 
     def holds(self, snapshot: Obj) -> bool:
         """Say whether this is a picture of that state."""

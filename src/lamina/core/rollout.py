@@ -12,7 +12,11 @@ A target stands somewhere:
     waiting   on another revision than the goal
     moving    on the goal, and not known to be well yet
     settled   on the goal, and well for as long as the pace asks
-    failed    on the goal, and not well when the time was up, or known to have failed
+    failed    on the goal, and not well when the time was up
+
+Somebody who is moving may say already that it goes wrong. It has until its time
+is up to get well, and keeps its place among those on the way; until then it
+counts as a failure like those whose time is up.
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ class Target:
 
     `key` is what people call it. `verdict` and `since` say how it does on the
     goal and from when the time it is given counts; they matter for nobody who
-    is elsewhere. `held` says why it stays where it is, if it does.
+    is elsewhere. `held` says why it stays where it is, if it does. One that is
+    `failing` says itself that it goes wrong; one that is not `timed` may take
+    as long as it likes.
     """
 
     key: str
@@ -55,6 +61,8 @@ class Target:
     since: datetime | None = None
     group: int = 0
     held: str = ""
+    failing: bool = False
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +98,42 @@ def assess(target: Target, pace: Pace, now: datetime) -> tuple[Standing, datetim
     if target.verdict.is_well:
         soaked = since + pace.soak
         return (Standing.SETTLED, None) if now >= soaked else (Standing.MOVING, soaked)
-    if pace.deadline is None:
+    if pace.deadline is None or not target.timed:
         return Standing.MOVING, None
     end = since + pace.deadline
     return (Standing.FAILED, None) if now >= end else (Standing.MOVING, end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """Everybody, by where they stand."""
+
+    standing: Mapping[str, Standing]
+    failed: list[Target]
+    """Those whose time is up, and those that say themselves that it goes wrong."""
+    moving: list[Target]
+    waiting: list[Target]
+    wake: timedelta | None
+
+
+def _scene(targets: Sequence[Target], pace: Pace, now: datetime) -> _Scene:
+    standing: dict[str, Standing] = {}
+    failed, moving, waiting = list[Target](), list[Target](), list[Target]()
+    first: datetime | None = None
+    for target in targets:
+        where, moment = assess(target, pace, now)
+        standing[target.key] = where
+        if moment is not None and (first is None or moment < first):
+            first = moment
+        if where is Standing.WAITING:
+            waiting.append(target)
+        elif where is Standing.MOVING:
+            moving.append(target)
+            if target.failing:
+                failed.append(target)
+        elif where is Standing.FAILED:
+            failed.append(target)
+    return _Scene(standing, failed, moving, waiting, first - now if first is not None else None)
 
 
 def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> Step:
@@ -103,17 +143,12 @@ def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> 
     Groups go in order: nothing in a group moves while an earlier group still
     has somebody on the way. Within a group, targets move in the order given.
     """
-    assessed = {target.key: assess(target, pace, now) for target in targets}
-    standing = {key: where for key, (where, _) in assessed.items()}
-    moments = [moment for _, moment in assessed.values() if moment is not None]
-    wake = min(moments) - now if moments else None
-    failed = [target for target in targets if standing[target.key] is Standing.FAILED]
-    moving = [target for target in targets if standing[target.key] is Standing.MOVING]
-    waiting = [target for target in targets if standing[target.key] is Standing.WAITING]
+    scene = _scene(targets, pace, now)
+    failed, moving, waiting, standing = scene.failed, scene.moving, scene.waiting, scene.standing
 
     if pace.failures is not None and len(failed) > pace.failures:
-        because = f"{len(failed)} failed, {pace.failures} tolerated: {_why(failed)}"
-        return Step(because=because, breached=True, look_again=wake, standing=standing)
+        because = f"{len(failed)} failed, {pace.failures} tolerated: {named_with_reasons(failed)}"
+        return Step(because=because, breached=True, look_again=scene.wake, standing=standing)
     if not waiting and not moving:
         return Step(because=_end(goal, targets, failed, standing), done=not failed, standing=standing)
 
@@ -122,20 +157,57 @@ def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> 
     move = tuple(target.key for target in waiting if target.group == front)[:room]
     if move:
         because = f"moving {_listed(move)} to {goal}"
-        return Step(because=because, move=move, look_again=wake, standing=standing)
-    return Step(because=f"waiting for {_why(moving)}", look_again=wake, standing=standing)
+        return Step(because=because, move=move, look_again=scene.wake, standing=standing)
+    return Step(because=f"waiting for {named_with_reasons(moving)}", look_again=scene.wake, standing=standing)
+
+
+def advance_by_group(
+    goal: str, targets: Sequence[Target], pace: Pace, tolerated: Mapping[int, int], now: datetime
+) -> Step:
+    """
+    Return the next step of a rollout that takes one group after another.
+
+    A group goes as a whole, and whoever joins it later goes with it, however it
+    does. The next one goes when no more of it failed than is `tolerated` there,
+    and nobody anywhere is on the way but those that say it goes wrong. How many
+    go at once, and how many may fail in all, is not asked.
+    """
+    scene = _scene(targets, pace, now)
+    busy = [target for target in scene.moving if not target.failing]
+    for group in sorted({target.group for target in targets}):
+        move = tuple(target.key for target in scene.waiting if target.group == group)
+        failed = [target for target in scene.failed if target.group == group]
+        breached = len(failed) > tolerated.get(group, 0)
+        if not (breached or move or busy):
+            continue
+        said = [f"moving {_listed(move)} to {goal}"] if move else []
+        if breached:
+            limit = tolerated.get(group, 0)
+            said.append(
+                f"{len(failed)} failed in group {group}, {limit} tolerated: {named_with_reasons(failed)}"
+            )
+        because = "; ".join(said) or f"waiting for {named_with_reasons(busy)}"
+        return Step(
+            because=because, move=move, breached=breached, look_again=scene.wake, standing=scene.standing
+        )
+    if scene.moving:
+        because = f"waiting for {named_with_reasons(scene.moving)}"
+        return Step(because=because, look_again=scene.wake, standing=scene.standing)
+    because = _end(goal, targets, scene.failed, scene.standing)
+    return Step(because=because, done=not scene.failed, standing=scene.standing)
 
 
 def _end(
     goal: str, targets: Sequence[Target], failed: Sequence[Target], standing: Mapping[str, Standing]
 ) -> str:
     held = [target for target in targets if standing[target.key] is Standing.HELD]
-    asides = [f"{len(failed)} failed and tolerated: {_why(failed)}"] if failed else []
+    asides = [f"{len(failed)} failed and tolerated: {named_with_reasons(failed)}"] if failed else []
     asides += [f"{target.key} held: {target.held}" for target in held[:_SHOWN]]
     return "; ".join([f"all on {goal}", *asides])
 
 
-def _why(targets: Sequence[Target]) -> str:
+def named_with_reasons(targets: Sequence[Target]) -> str:
+    """Return the first few targets as people call them, each with what is known of it."""
     shown = [
         f"{target.key} ({target.verdict.because})" if target.verdict.because else target.key
         for target in targets[:_SHOWN]

@@ -9,7 +9,7 @@ whoever plans from it names the versions that were seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -19,6 +19,13 @@ from lamina.objects.types import GroupKind, Obj, Ref
 
 Index: TypeAlias = Callable[[Obj], Iterable[str]]
 """Under which keys an object is found: a pure function, known by who it is, so one that is made once."""
+
+Likeness: TypeAlias = Callable[[Obj], tuple[str, Hashable] | None]
+"""
+Under which key an object is counted, and what it has in common with those like it; None where it is not counted.
+
+A pure function, known by who it is, as an index is.
+"""
 
 
 class World(Protocol):
@@ -59,6 +66,15 @@ class World(Protocol):
 
         The first to ask pays for a look at all of them; from then on the answer
         is kept up to date.
+        """
+        ...
+
+    def alike(self, kind: GroupKind, by: Likeness, key: str) -> Mapping[Hashable, Collection[Obj]]:
+        """
+        Return the objects of a kind that `by` counts under this key, those that are alike together.
+
+        For whoever has thousands of objects and only wants to know how many are
+        how: what it costs to know is paid as they change, and once by the first to ask.
         """
         ...
 

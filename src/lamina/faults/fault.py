@@ -145,11 +145,8 @@ def shown(fault: Fault) -> Made:
         for field in msgspec.structs.fields(type(fault))
         if not field.required
     }
-    return {key: value for key, value in plain.items() if key not in usual or value != _plain(usual[key])}
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    told = {key: value for key, value in plain.items() if key not in usual or value != usual[key]}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
 
 
 def _is_of(request: Asked, resources: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 _MARK = b"k8s.io/initial-events-end"
 _BOOKMARK = b'"BOOKMARK"'
@@ -17,19 +18,20 @@ _BOOKMARK = b'"BOOKMARK"'
 async def cut_short(pieces: AsyncIterator[bytes], events: int, *, opens: bool) -> AsyncGenerator[bytes, None]:
     """Yield a watch up to so many events; bookmarks do not count."""
     told, opening = 0, opens
-    async for lines in _whole_lines(pieces):
-        if opening:
-            opening = _MARK not in lines
+    async with aclosing(_whole_lines(pieces)) as whole:
+        async for lines in whole:
+            if opening:
+                opening = _MARK not in lines
+                yield lines
+                continue
+            kept = []
+            for line in lines.splitlines(keepends=True):
+                kept.append(line)
+                told += _BOOKMARK not in line[:40]
+                if told >= events:
+                    yield b"".join(kept)
+                    return
             yield lines
-            continue
-        kept = []
-        for line in lines.splitlines(keepends=True):
-            kept.append(line)
-            told += _BOOKMARK not in line[:40]
-            if told >= events:
-                yield b"".join(kept)
-                return
-        yield lines
 
 
 async def held_back(
@@ -41,8 +43,9 @@ async def held_back(
 
     async def collect() -> None:
         try:
-            async for lines in _whole_lines(pieces):
-                waiting.put_nowait((clock(), lines))
+            async with aclosing(_whole_lines(pieces)) as whole:
+                async for lines in whole:
+                    waiting.put_nowait((clock(), lines))
         finally:
             waiting.put_nowait(None)
 

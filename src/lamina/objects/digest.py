@@ -18,7 +18,12 @@ def canonical(value: Any) -> bytes:
 
 def digest(value: Any) -> str:
     """Return a SHA-256 in hexadecimal, equal for equal values."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+    return sha256(canonical(value))
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def short(value: Any, length: int = 10) -> str:

@@ -60,7 +60,7 @@ class Kinds:
     the first is the one to use when only the kind is known.
     """
 
-    __slots__ = ("_exact", "_preferred")
+    __slots__ = ("_exact", "_hash", "_preferred")
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._exact: dict[tuple[str, str], Kind] = {}
@@ -68,6 +68,7 @@ class Kinds:
         for kind in kinds:
             self._exact.setdefault((kind.api_version, kind.kind), kind)
             self._preferred.setdefault(kind.group_kind, kind)
+        self._hash = hash(frozenset(self._exact.values()))
 
     def find(self, api_version: str, kind: str) -> Kind | None:
         """Return the kind in exactly this version."""
@@ -94,4 +95,4 @@ class Kinds:
         )
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._exact.values()))
+        return self._hash

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Self, TypeAlias, assert_never
 
 from lamina.core.controller import AnyController
 from lamina.core.definitions import DEFINITION, is_established, kinds_of
@@ -62,7 +62,9 @@ _OPEN.type, _OPEN.open = "object", True
 
 def nobody_calls(call: Call) -> Answer:
     """Call no hooks."""
-    raise HookError(f"{call.purpose} hook {call.url} was not called: nobody calls hooks on paper", reached=False)
+    raise HookError(
+        f"{call.purpose} hook {call.url} was not called: nobody calls hooks on paper", reached=False
+    )
 
 
 def as_given(obj: Made) -> Made:
@@ -95,6 +97,12 @@ class Paper:
         for ref, obj in self.objects.items():
             self._shelf(ref)[ref] = obj
 
+    def as_it_is(self) -> Self:
+        """Return the cluster as it is now; whatever becomes of this one, that one stays, and nobody listens to it."""
+        return replace(
+            self, objects=dict(self.objects), journal=list(self.journal), listeners=[], gone=Gone()
+        )
+
     # ── what anybody may do ──
 
     def create(self, obj: Obj) -> Made:
@@ -111,7 +119,7 @@ class Paper:
         metadata.setdefault("creationTimestamp", stamp(self.now))
         metadata.setdefault("generation", 1)
         made = self.admit(made)
-        if _is_definition(ref):
+        if _is_definition(ref) and made.get("status") is None:
             made = _established(made, self.now)
         return self._put(ref, None, made)
 
@@ -329,9 +337,7 @@ class Paper:
         made["metadata"]["managedFields"] = entries
         return made
 
-    def _change(
-        self, old: Made, new: Made, subresource: str | None = None, *, tracked: bool = False
-    ) -> Made:
+    def _change(self, old: Made, new: Made, subresource: str | None = None, *, tracked: bool = False) -> Made:
         """Put what an object becomes in its place, with everything that this endpoint does not change as it was."""
         if subresource == "status":
             new["spec"] = old.get("spec")
@@ -421,7 +427,9 @@ def _established(definition: Made, now: datetime) -> Made:
 def _grace(obj: Obj, asked: int | None) -> int:
     """Return how many seconds an object is given that is to go: a pod on a node some, anything else none."""
     spec = obj.get("spec") or {}
-    if asked is not None or obj.get("kind") != "Pod" or not spec.get("nodeName"):
-        return asked or 0
+    if obj.get("kind") != "Pod" or not spec.get("nodeName"):
+        return 0
+    if asked is not None:
+        return asked
     given = spec.get("terminationGracePeriodSeconds")
     return _GRACE if given is None else int(given)

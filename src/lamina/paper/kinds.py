@@ -44,11 +44,13 @@ CONTROLLER_REVISION = kind("apps/v1", "ControllerRevision", "controllerrevisions
 JOB = kind("batch/v1", "Job", "jobs")
 CRON_JOB = kind("batch/v1", "CronJob", "cronjobs")
 BUDGET = kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+WIDGET = kind("ex.example.com/v1", "Widget", "widgets")
+"""One that nobody knows, for stories in which it does not matter what it is."""
 KINDS = Kinds(
     (
         CONFIG_MAP, SECRET, POD, ACCOUNT, EVENT, NAMESPACE, ROLE, DEFINITION, NODE, SERVICE, ENDPOINTS,
         ENDPOINT_SLICE, VOLUME, VOLUME_CLAIM, STORAGE_CLASS, REPLICATION_CONTROLLER, DEPLOYMENT, REPLICA_SET,
-        STATEFUL_SET, DAEMON_SET, CONTROLLER_REVISION, JOB, CRON_JOB, BUDGET,
+        STATEFUL_SET, DAEMON_SET, CONTROLLER_REVISION, JOB, CRON_JOB, BUDGET, WIDGET,
     )
 )  # fmt: skip
 

@@ -74,9 +74,9 @@ class Asker:
     async def _answer(self, question: Question) -> Answer:
         try:
             match question:
-                case Read(ref):
+                case Read(ref, whole):
                     try:
-                        return Found(await self._reader.get(ref, metadata_only=True))
+                        return Found(await self._reader.get(ref, metadata_only=not whole))
                     except NotFound as error:
                         # A kind that is not served answers 404 too, but names no object.
                         return Absent() if error.details.get("name") else Unserved()

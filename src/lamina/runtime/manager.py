@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 
 from lamina.client.client import Client
 from lamina.clock import Clock
@@ -290,13 +290,17 @@ async def _work(worker: Worker[object], after: Iterable[asyncio.Task[None]]) -> 
     await worker.run()
 
 
-def _watched(kinds: Kinds, watch: Watch) -> Iterable[Kind]:
+@lru_cache(maxsize=1024)
+def _watched(kinds: Kinds, watch: Watch) -> tuple[Kind, ...]:
+    """Return the kinds that a watch is about; managers of clusters that are alike ask for the same, often."""
     among = kinds.versions() if watch.api_version else kinds
-    for kind in among:
-        if watch.api_version and kind.api_version != watch.api_version:
-            continue
-        if kind.can("list", "watch") and watch.selects(kind):
-            yield kind
+    return tuple(
+        kind
+        for kind in among
+        if (not watch.api_version or kind.api_version == watch.api_version)
+        and kind.can("list", "watch")
+        and watch.selects(kind)
+    )
 
 
 def _subscription(kind: Kind, watch: Watch) -> Subscription:

@@ -9,11 +9,11 @@ still as any picture.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from lamina.core.world import Index
+from lamina.core.world import Index, Likeness
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -24,7 +24,7 @@ _MOST_GONE = 4096
 class Shelf:
     """The objects of one kind, found by namespace and name, by owner or the want of one, and as anybody asks."""
 
-    __slots__ = ("_indexes", "_objects", "_owned", "_unclaimed", "count", "kind")
+    __slots__ = ("_counts", "_indexes", "_objects", "_owned", "_unclaimed", "count", "kind")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -33,6 +33,7 @@ class Shelf:
         self._owned: dict[str, dict[tuple[str, str], Obj]] = {}
         self._unclaimed: dict[str, dict[str, Obj]] = {}
         self._indexes: dict[Index, dict[str, dict[tuple[str, str], Obj]]] = {}
+        self._counts: dict[Likeness, _Count] = {}
 
     def get(self, namespace: str, name: str) -> Obj | None:
         there = self._objects.get(namespace)
@@ -61,6 +62,8 @@ class Shelf:
             self._claim(namespace, name)
         if self._indexes:
             self._note((namespace, name), old, obj)
+        for count in self._counts.values():
+            count.note((namespace, name), obj)
         return old
 
     def drop(self, namespace: str, name: str) -> Obj | None:
@@ -76,6 +79,8 @@ class Shelf:
         self._claim(namespace, name)
         if self._indexes:
             self._note((namespace, name), old, None)
+        for count in self._counts.values():
+            count.note((namespace, name), None)
         return old
 
     def _claim(self, namespace: str, name: str) -> None:
@@ -137,6 +142,49 @@ class Shelf:
                         index.setdefault(one, {})[namespace, name] = obj
         there = index.get(key)
         return there.values() if there is not None else ()
+
+    def alike(self, by: Likeness, key: str) -> Mapping[Hashable, Collection[Obj]]:
+        """Return the objects that are counted under a key; the first to ask has all of them counted."""
+        count = self._counts.get(by)
+        if count is None:
+            count = self._counts[by] = _Count(by)
+            for namespace, objects in self._objects.items():
+                for name, obj in objects.items():
+                    count.note((namespace, name), obj)
+        return count.under(key)
+
+
+class _Count:
+    """Objects by a key, and under it by what they have in common."""
+
+    __slots__ = ("_by", "_groups", "_places")
+
+    def __init__(self, by: Likeness) -> None:
+        self._by = by
+        self._groups: dict[str, dict[Hashable, dict[tuple[str, str], Obj]]] = {}
+        self._places: dict[tuple[str, str], tuple[str, Hashable]] = {}
+
+    def note(self, place: tuple[str, str], obj: Obj | None) -> None:
+        """Count an object where it belongs now, and no more where it did."""
+        was = self._places.get(place)
+        now = self._by(obj) if obj is not None else None
+        if was is not None and was != now:
+            key, likeness = was
+            groups = self._groups[key]
+            group = groups[likeness]
+            del group[place]
+            if not group:
+                del groups[likeness]
+                if not groups:
+                    del self._groups[key]
+            del self._places[place]
+        if now is not None and obj is not None:
+            key, likeness = now
+            self._groups.setdefault(key, {}).setdefault(likeness, {})[place] = obj
+            self._places[place] = now
+
+    def under(self, key: str) -> Mapping[Hashable, Collection[Obj]]:
+        return {likeness: group.values() for likeness, group in self._groups.get(key, {}).items()}
 
 
 class Gone:
@@ -204,6 +252,10 @@ class Memory:
     def found(self, kind: GroupKind, by: Index, key: str) -> Collection[Obj]:
         shelf = self._shelves.get(kind)
         return shelf.found(by, key) if shelf is not None else ()
+
+    def alike(self, kind: GroupKind, by: Likeness, key: str) -> Mapping[Hashable, Collection[Obj]]:
+        shelf = self._shelves.get(kind)
+        return shelf.alike(by, key) if shelf is not None else {}
 
     def is_gone(self, uid: str) -> bool:
         return uid in self._gone

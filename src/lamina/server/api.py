@@ -12,10 +12,13 @@ import time
 from collections.abc import Awaitable, Callable
 
 from lamina.errors import ApiError, BadRequest, InternalError, StoreError, Unavailable
+from lamina.faults import Faults
 from lamina.logs import log
 from lamina.server import identity, words
+from lamina.server.administration import Administration
 from lamina.server.builtin.catalogue import is_builtin
 from lamina.server.declared import declared_name
+from lamina.server.faults import Trouble, is_spared
 from lamina.server.kind import Kind
 from lamina.server.metrics import Metrics
 from lamina.server.negotiate import PLAIN_ACCEPTS, check_route
@@ -81,6 +84,10 @@ class Api:
         self._reviews = reviews
         self._metrics = metrics
         self._reads = Reads(plane, metrics)
+        self.faults = Faults()
+        """What is to go wrong on request; nothing, as a rule, and then nobody asks."""
+        self._trouble = Trouble(self.faults, plane, self.handle)
+        self.administration = pages.administration = Administration(self.faults)
 
     @property
     def plane(self) -> Plane:
@@ -88,12 +95,20 @@ class Api:
 
     def answer_now(self, request: Request) -> Answer | None:
         """Return the answer to a plain read of one object, for which nothing has to be waited for."""
-        if request.method != "GET" or request.query or request.user is ANONYMOUS:
+        if request.method != "GET" or request.query or request.user is ANONYMOUS or self.faults:
             return None
         return self._reads.answer(request)
 
-    async def handle(self, request: Request) -> Answer:
-        """Answer any request; raises nothing but cancellation."""
+    async def handle(self, request: Request, plane: Plane | None = None) -> Answer:
+        """
+        Answer any request; raises nothing but cancellation.
+
+        Whoever names the plane that is to be shown has seen to the faults already.
+        """
+        if plane is None:
+            plane = self._plane
+            if self.faults and not is_spared(request):
+                return await self._trouble.handle(request)
         started = time.perf_counter()
         path = take_apart(request.path)
         kind: Kind | None = None
@@ -104,7 +119,7 @@ class Api:
                 answer = await self._pages.serve(request)
             else:
                 kind = self._find(path)
-                verb, answer = await self._resource(request, path, kind)
+                verb, answer = await self._resource(plane, request, path, kind)
         except ApiError as error:
             answer = in_form(request, error_answer(error))
         except StoreError as error:
@@ -132,8 +147,7 @@ class Api:
         """Return what is said of a path that no kind answers: a page, but for the groups the server was born with."""
         return words.unknown_path() if is_builtin(path.group) else words.no_page()
 
-    async def _resource(self, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
-        plane = self._plane
+    async def _resource(self, plane: Plane, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
         if request.method == "HEAD":
             raise words.not_allowed()
         if kind.deprecation:

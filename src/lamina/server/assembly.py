@@ -20,7 +20,7 @@ from lamina.server.store import Store
 
 def assemble(store: Store, now: Callable[[], datetime], authenticator: Authenticator, checks: Checks) -> Api:
     """Return a server for what is in the store, ready to answer."""
-    registry = Registry(store, builtin_kinds(now), kinds_of)
+    registry = Registry(store, builtin_kinds(), kinds_of)
     metrics = Metrics(store)
     pages = Pages(registry, metrics, checks, lambda: copy_of(store), now)
     return Api(Plane(store, registry, now), pages, Reviews(authenticator), metrics)

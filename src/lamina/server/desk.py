@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from lamina.server.identity import Authenticator
-from lamina.server.request import Answer, Request
+from lamina.server.request import Answer, Identity, Request
 
 if TYPE_CHECKING:
     from lamina.server.connection import Connection
@@ -41,12 +40,18 @@ class Patience:
     """To read why it was refused, while what it still sends is thrown away."""
 
 
+class Doorkeeper(Protocol):
+    """Who says who is there."""
+
+    def identify(self, request: Request, certified: Identity | None = None) -> Identity:
+        """Return who a request is from; raises Unauthorized for those who pretend to be somebody."""
+        ...
+
+
 class Desk:
     """What the connections of one listener share."""
 
-    def __init__(
-        self, handler: Handler, authenticator: Authenticator, patience: Patience | None = None
-    ) -> None:
+    def __init__(self, handler: Handler, authenticator: Doorkeeper, patience: Patience | None = None) -> None:
         self.handler = handler
         self.authenticator = authenticator
         self.patience = patience or Patience()

@@ -40,7 +40,17 @@ class Ends(Protocol):
 class Reader:
     """A `Follower` of one bucket, or of one namespace in it."""
 
-    __slots__ = ("_bucket", "_cursor", "_log", "_namespace", "_offer", "_ready", "_roused", "_version")
+    __slots__ = (
+        "_bucket",
+        "_cursor",
+        "_ended",
+        "_log",
+        "_namespace",
+        "_offer",
+        "_ready",
+        "_roused",
+        "_version",
+    )
 
     def __init__(self, log: Ends, bucket: Bucket, namespace: str | None, version: int) -> None:
         self._log = log
@@ -51,6 +61,7 @@ class Reader:
         self._ready: asyncio.Future[None] | None = None
         self._offer: Offer | None = None
         self._roused = False  # whether it waits still, and something has come
+        self._ended = False
 
     @property
     def version(self) -> int:
@@ -70,14 +81,15 @@ class Reader:
         return batch
 
     async def next(self, timeout: float | None = None, offer: Offer | None = None) -> Sequence[Event] | None:
-        while True:
+        while not self._ended:
             batch = self._take()
             if batch:
                 return batch
             if self._log.closed:
                 return None
             if not await self._wait(timeout, offer):
-                return None if self._log.closed else ()
+                return None if self._log.closed or self._ended else ()
+        return None
 
     def rouse(self, position: int) -> None:
         """Go on reading at a position; whoever calls has taken the reader off the bucket's list."""
@@ -107,6 +119,12 @@ class Reader:
             self.wake()
         else:
             self._park()
+
+    def end(self) -> None:
+        """Let this be all: whoever reads is told that nothing follows, as if the log had closed."""
+        self._ended = True
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
 
     def wake(self) -> None:
         """End the wait."""

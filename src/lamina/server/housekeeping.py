@@ -57,8 +57,9 @@ async def accept_freed_names(plane: Plane) -> None:
             one for other, one in crds if other is not row and one["spec"]["group"] == crd["spec"]["group"]
         ]
         status = status_of(crd, others, plane.now())
-        if status != crd.get("status") and plane.store.newest(row.key) is row:
-            await plane.store.append(row.key, {**crd, "status": status}, expect=row.version)
+        key = Key(CRDS, "", row.key.name)
+        if status != crd.get("status") and plane.store.newest(key) is row:
+            await plane.store.append(key, {**crd, "status": status}, expect=row.version)
 
 
 async def write_groups(plane: Plane) -> None:

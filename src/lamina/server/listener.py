@@ -11,8 +11,7 @@ from pathlib import Path
 
 from lamina.errors import SettingsError
 from lamina.server.connection import Connection
-from lamina.server.desk import Desk, Handler, Patience
-from lamina.server.identity import Authenticator
+from lamina.server.desk import Desk, Doorkeeper, Handler, Patience
 
 _FINISHING = 10.0
 """Seconds that requests in progress are given to finish when the server stops."""
@@ -80,7 +79,7 @@ class Listener:
 async def listen(
     opened: socket.socket,
     handler: Handler,
-    authenticator: Authenticator,
+    authenticator: Doorkeeper,
     files: TlsFiles,
     patience: Patience | None = None,
 ) -> Listener:

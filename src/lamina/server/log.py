@@ -70,6 +70,8 @@ class Log(ABC):
         self._drained: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
+        self._retired: set[str] = set()
+        self._position = 0
 
     # What the two stores do differently
 
@@ -138,8 +140,14 @@ class Log(ABC):
         held = self._buckets.get(bucket)
         return held.history.end if held else 0
 
-    def buckets(self) -> Sequence[str]:
-        return sorted(name for name, bucket in self._buckets.items() if len(bucket.shelf))
+    def buckets(self, cluster: str = "") -> Sequence[str]:
+        """Return the buckets of one cluster that hold objects, in order, by their names in the cluster."""
+        prefix = f"{cluster}/" if cluster else ""
+        return sorted(
+            inner
+            for name, bucket in self._buckets.items()
+            if len(bucket.shelf) and name.startswith(prefix) and "/" not in (inner := name[len(prefix) :])
+        )
 
     def since(self, version: int, bucket: str, namespace: str | None = None) -> Sequence[Event]:
         held = self._buckets.get(bucket)
@@ -152,6 +160,7 @@ class Log(ABC):
         return [event for event in events if event.row.key.namespace == namespace]
 
     def follow(self, version: int, bucket: str, namespace: str | None = None) -> Reader:
+        self._retired.discard(bucket)
         return Reader(self, self._bucket(bucket), namespace, version)
 
     async def wait_for(self, version: int, timeout: float) -> bool:
@@ -221,6 +230,23 @@ class Log(ABC):
             if version < before:
                 del self._snapshots[name, version]
         self._forget(before, stale)
+        self._let_go()
+
+    def retire(self, cluster: str) -> None:
+        """Take note that a cluster is no more: nobody follows its buckets, and once forgotten they may go."""
+        self._retired.update(name for name in self._buckets if name.startswith(f"{cluster}/"))
+
+    def _let_go(self) -> None:
+        """Keep no bucket of clusters that are no more, once nothing is left in it, not even history."""
+        for name in list(self._retired):
+            bucket = self._buckets[name]
+            if len(bucket.shelf):
+                self._retired.discard(name)
+            elif not bucket.history.events:
+                # Positions are never given out twice either: who remembers one of a name knows it is old.
+                self._position = max(self._position, bucket.history.end)
+                del self._buckets[name]
+                self._retired.discard(name)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -342,6 +368,7 @@ class Log(ABC):
         bucket = self._buckets.get(name)
         if bucket is None:
             bucket = self._buckets[name] = Bucket(self._window, self._compacted)
+            bucket.history.base = self._position
         return bucket
 
     def _shelf(self, name: str, bucket: Bucket, version: int) -> Shelf:

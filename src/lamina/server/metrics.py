@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lamina.server.kind import Kind
-from lamina.server.request import Answer, Feed, Sink
+from lamina.server.request import Answer, Sink
 from lamina.server.routes import Path
 from lamina.server.store import Store
 
@@ -60,8 +60,9 @@ class Stream:
         return aiter(self._chunks)
 
     def push_to(self, sink: Sink) -> None:
-        if isinstance(self._chunks, Feed):
-            self._chunks.push_to(sink)
+        push_to = getattr(self._chunks, "push_to", None)
+        if push_to is not None:
+            push_to(sink)
 
     async def __anext__(self) -> bytes:
         return await anext(self._chunks)

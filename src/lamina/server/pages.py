@@ -15,6 +15,7 @@ from lamina import __version__
 from lamina.errors import MethodNotAllowed
 from lamina.objects.types import Obj
 from lamina.server import words
+from lamina.server.administration import Administration
 from lamina.server.builtin.catalogue import is_builtin
 from lamina.server.discovery import (
     Rendered,
@@ -70,6 +71,7 @@ class Pages:
         self._metrics = metrics
         self._checks = checks
         self._backup = backup
+        self.administration: Administration
 
     async def serve(self, request: Request) -> Answer:
         """Answer a request for a path that is no resource."""
@@ -77,6 +79,8 @@ class Pages:
         top = path.split("/", 2)[1]
         if path == "/lamina/backup" and request.method == "POST":
             return Answer(200, self._backup(), "application/vnd.sqlite3")
+        if top == "lamina" and (answer := await self.administration.serve(request)) is not None:
+            return answer
         if request.method != "GET":
             # What is served as resources are is read by GET alone.
             if top in ("api", "version") or (top == "apis" and path.count("/") > 2):

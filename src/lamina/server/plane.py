@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from lamina.faults import Asked
 from lamina.server.kind import Kind, Subresource
 from lamina.server.policies.board import Board
 from lamina.server.records import Records
@@ -36,6 +37,12 @@ class Target(NamedTuple):
         return Key(self.kind.bucket, self.namespace, self.name)
 
 
+class Ends(Protocol):
+    """A watch that can be ended from outside."""
+
+    def end(self) -> None: ...
+
+
 class Plane:
     """What the verbs share. Everything random or of the moment comes from here."""
 
@@ -49,6 +56,8 @@ class Plane:
         self._stamp = ""
         self.voices: WeakValueDictionary[tuple[object, ...], Voice] = WeakValueDictionary()
         """Who speaks to watchers at present, by what they asked for."""
+        self.watchers: WeakKeyDictionary[Ends, Asked] = WeakKeyDictionary()
+        """The watches that are open, and what each of them asked for."""
 
     def now(self) -> datetime:
         return self.clock()

@@ -37,10 +37,11 @@ class Request:
     """
     One request: method, path, raw query, headers with lower-case names, the whole body.
 
-    `user` is who asks, once that is known; the caller sets it.
+    `user` is who asks, once that is known; the caller sets it. `cluster` is the
+    one it is for, where its path named one; the path is then the rest.
     """
 
-    __slots__ = ("_parameters", "body", "headers", "method", "path", "query", "user", "warnings")
+    __slots__ = ("_parameters", "body", "cluster", "headers", "method", "path", "query", "user", "warnings")
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Request:
         self.headers = headers or {}
         self.body = body
         self.user = user
+        self.cluster = ""
         self.warnings: list[str] = []
         self._parameters: Mapping[str, list[str]] | None = None
 

@@ -106,7 +106,7 @@ async def await_account(plane: Plane, target: Target, obj: Obj) -> None:
 
 def _addresses(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
     rows = plane.store.list("services").rows
-    used = {one for row in rows if row.key != target.key for one in given_to(orjson.loads(row.value))}
+    used = {one for row in rows if row.key[1:] != target.key[1:] for one in given_to(orjson.loads(row.value))}
     allocate(new, old, used)
 
 

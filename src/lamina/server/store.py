@@ -109,6 +109,10 @@ class Follower(Protocol):
         """
         ...
 
+    def end(self) -> None:
+        """Let this be all: whoever reads is told that nothing follows, as if the store had closed."""
+        ...
+
 
 class Store(Protocol):
     """

@@ -242,7 +242,12 @@ async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever
         await stage.given_parent()
         made = await stage.until_there(at)
         told = await stage.until_told(stage.parent(), "RecreateFutile", "part")
-        doubt = {"type": "AsDesired", "status": "False", "reason": "RecreateFutile", "message": told["message"]}
+        doubt = {
+            "type": "AsDesired",
+            "status": "False",
+            "reason": "RecreateFutile",
+            "message": told["message"],
+        }
         await stage.until(stage.parent(), partial(says, doubt))
         for _ in range(2):
             stage.pass_time(seconds=31)

@@ -3,7 +3,8 @@
 from lamina.actors.accounts import accounts
 from lamina.core.plan import Create, Patch
 from lamina.objects import meta
-from tests.unit.actors.paper import ACCOUNT, CONFIG_MAP, NAMESPACE, Paper, make, settle
+from lamina.paper import Paper, settle
+from lamina.paper.kinds import ACCOUNT, CONFIG_MAP, NAMESPACE, make
 
 ACTOR = accounts("CERT")
 

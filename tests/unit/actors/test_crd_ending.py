@@ -9,7 +9,8 @@ from lamina.core.plan import DeleteAll
 from lamina.errors import Forbidden, PlanFailed
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made
-from tests.unit.actors.paper import CONFIG_MAP, DEFINITION, WIDGET, Paper, make, planned, settle
+from lamina.paper import Paper, planned, settle
+from lamina.paper.kinds import CONFIG_MAP, DEFINITION, WIDGET, make
 
 HOLD = ["ex.example.com/hold"]
 

@@ -11,7 +11,8 @@ from lamina.core.plan import Delete
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made
-from tests.unit.actors.paper import EVENT, Paper, make, planned, settle
+from lamina.paper import Paper, planned, settle
+from lamina.paper.kinds import EVENT, make
 
 
 def event(paper: Paper, name: str, *, ago: timedelta = timedelta(0), **more: Any) -> Made:

@@ -13,8 +13,9 @@ from lamina.core.questions import Answers
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, OwnerRef, Ref
+from lamina.paper import Crashed, Paper, planned, settle
+from lamina.paper.kinds import CONFIG_MAP, ROLE, WIDGET, make
 from lamina.runtime.memory import Gone
-from tests.unit.actors.paper import CONFIG_MAP, ROLE, WIDGET, Crashed, Paper, make, planned, settle
 
 BACKGROUND, IN_FOREGROUND, ORPHANED = Propagation.BACKGROUND, Propagation.FOREGROUND, Propagation.ORPHAN
 

@@ -15,18 +15,8 @@ from lamina.errors import Forbidden, PlanFailed
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import Made, Ref
-from tests.unit.actors.paper import (
-    CONFIG_MAP,
-    KINDS,
-    NAMESPACE,
-    POD,
-    WIDGET,
-    Crashed,
-    Paper,
-    make,
-    planned,
-    settle,
-)
+from lamina.paper import Crashed, Paper, planned, settle
+from lamina.paper.kinds import CONFIG_MAP, KINDS, NAMESPACE, POD, WIDGET, make
 
 HOLD = ["ex.example.com/hold"]
 
@@ -160,9 +150,9 @@ def test_a_namespace_is_not_let_go_on_memorys_word_alone() -> None:
     """An object that was created a moment before the end may not have been seen."""
     paper = Paper()
     web = namespace(paper)
-    paper.delete(meta.ref(web))
     late = make(CONFIG_MAP, "late", "web")
     paper.create(late)
+    paper.delete(meta.ref(web))
 
     unseen = [meta.ref(late)]
     say = planned(paper, NAMESPACES, meta.ref(web), unseen=unseen)

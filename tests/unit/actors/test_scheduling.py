@@ -11,7 +11,8 @@ from lamina.core.plan import Emit, Post
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import Made, Ref
-from tests.unit.actors.paper import KINDS, NAMESPACE, POD, Paper, kind, make, planned, settle
+from lamina.paper import Paper, planned, settle
+from lamina.paper.kinds import KINDS, NAMESPACE, POD, kind, make
 
 NODE = kind("v1", "Node", "nodes", namespaced=False)
 

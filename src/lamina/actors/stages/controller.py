@@ -61,7 +61,10 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
             below="status" if served is None or "status" in served.subresources else "",
         )
 
-    watches = [Watch(selects=only(*kind), concerns=itself, keep=whole) for kind in by_kind]
+    watches = [
+        Watch(selects=only(*kind), concerns=_placed if kind == _POD else itself, keep=whole)
+        for kind in by_kind
+    ]
     if _POD in by_kind:
         watches.append(Watch(selects=only(*_NODE), concerns=_its_pods, keep=whole))
     return Controller(
@@ -100,6 +103,11 @@ def _abandoned(pod: Obj, now: datetime) -> Plan:
         [change(pod, {"status": {"conditions": made}}, subresource="status"), Emit(event=event)],
         because="nobody runs its node",
     )
+
+
+def _placed(world: World, change: Change) -> Iterable[Ref]:
+    """A change to a pod concerns it once it has a node: until then it is nobody's business."""
+    return (change.ref,) if change.obj["spec"].get("nodeName") else ()
 
 
 def _its_pods(world: World, change: Change) -> Iterable[Ref]:

@@ -43,11 +43,11 @@ class Expression:
         """Return everything the expression leads to, nulls left out."""
         if self._fields is not None:
             here: Any = roots.get(self.root)
-            try:
-                for name in self._fields:
-                    here = here[name]
-            except (KeyError, TypeError):
-                return []
+            for name in self._fields:
+                # Most lead nowhere in most objects: asking is cheaper than failing.
+                if here.__class__ is not dict and not isinstance(here, Mapping):
+                    return []
+                here = here.get(name)
             return [] if here is None else [here]
         found = [roots.get(self.root)]
         for step in self._steps:
@@ -55,6 +55,11 @@ class Expression:
             if not found:
                 return found
         return [value for value in found if value is not None]
+
+    @property
+    def way(self) -> tuple[str, ...] | None:
+        """Return the names on the way, where the way is nothing but names."""
+        return self._fields
 
     def first(self, roots: Mapping[str, Any]) -> Any:
         """Return the first value the expression leads to, or None."""

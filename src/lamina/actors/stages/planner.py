@@ -15,7 +15,7 @@ from typing import Any
 
 from lamina.actors.stages.containers import became, cards
 from lamina.actors.stages.pods import settled
-from lamina.actors.stages.stage import Stage, chosen, chosen_by, possible
+from lamina.actors.stages.stage import Known, Stage, chosen, chosen_by, possible
 from lamina.actors.stages.template import Scope
 from lamina.core.events import normal, warning
 from lamina.core.plan import Action, Delete, Emit, Patch, Plan, change
@@ -37,11 +37,13 @@ class Due:
     containers: tuple[str, ...] = ()
 
 
-def due_first(obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime) -> Due | None:
+def due_first(
+    obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime, known: Known
+) -> Due | None:
     """Return the stage that is due first, of those that an object and its containers come to."""
     about_containers: list[Stage] = []
     about_it: list[Stage] = []
-    for one in possible(stages, obj):
+    for one in possible(stages, obj, known):
         (about_it if one.selector.containers is None else about_containers).append(one)
     found: list[Due] = []
     for card in made if about_containers else ():
@@ -89,7 +91,8 @@ def plan(
     taken: list[str] = []
     ends = False
     made = cards(obj) if runs else []
-    due = due_first(obj, made, stages, now)
+    known = Known()
+    due = due_first(obj, made, stages, now, known)
     while due is not None and due.at <= now and not ends:
         if len(taken) == _ROUNDS:
             raise SettingsError(f"stages lead {meta.ref(obj)} in a circle: {', '.join(dict.fromkeys(taken))}")
@@ -105,7 +108,8 @@ def plan(
             # A stage that changes nothing would be due for ever.
             due = None
             break
-        due = due_first(new, made, stages, now)
+        known = known.later()
+        due = due_first(new, made, stages, now, known)
     if runs and not taken and (new.get("status") or {}).get("startTime"):
         new = settled(new, made, node, now)
     again = due.at - now if due is not None and due.at > now and not ends else None

@@ -39,29 +39,54 @@ class Requirement:
     operator: str
     values: tuple[str, ...] = ()
     is_met: Test = field(init=False)
+    lasts: bool = field(init=False)
+    """Whether no stage can change the answer: it is about what an object was made to be."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_met", _test(self.key, self.operator, self.values))
+        object.__setattr__(self, "lasts", _lasts(self.key))
 
 
-Known = dict[int, bool]
-"""What has been found out about one object, by the identity of what was asked: many stages require the same."""
+def _lasts(key: Expression) -> bool:
+    way = key.way or ()
+    # Of its metadata, finalizers are what stages add and remove.
+    return not key.root and (
+        way[:1] == ("spec",) or (way[:1] == ("metadata",) and way[1:2] not in ((), ("finalizers",)))
+    )
 
 
-def all_met(requirements: tuple[Requirement, ...], roots: Mapping[str, Any], known: Known) -> bool:
-    """Say whether all are met, and remember it."""
-    met = known.get(id(requirements))
-    if met is None:
-        met = True
+class Known:
+    """
+    What has been found out about one object, by the identity of what was asked: many stages require the same.
+
+    `later` is the same for the object as the next stage leaves it.
+    """
+
+    __slots__ = ("_found", "_lasting")
+
+    def __init__(self, lasting: dict[int, bool] | None = None) -> None:
+        self._found: dict[int, bool] = {}
+        self._lasting: dict[int, bool] = {} if lasting is None else lasting
+
+    def later(self) -> Known:
+        return Known(self._lasting)
+
+    def all_met(self, requirements: tuple[Requirement, ...], roots: Mapping[str, Any]) -> bool:
+        """Say whether all are met, and remember it."""
+        found, lasting, asked = self._found, self._lasting, id(requirements)
+        met = found.get(asked)
+        if met is not None:
+            return met
         for one in requirements:
-            so = known.get(id(one))
+            memo = lasting if one.lasts else found
+            so = memo.get(id(one))
             if so is None:
-                so = known[id(one)] = one.is_met(roots)
+                so = memo[id(one)] = one.is_met(roots)
             if not so:
-                met = False
-                break
-        known[id(requirements)] = met
-    return met
+                found[asked] = False
+                return False
+        found[asked] = True
+        return True
 
 
 def _test(key: Expression, operator: str, values: tuple[str, ...]) -> Test:
@@ -113,6 +138,8 @@ class Share:
     named: Expression | None = None
 
     def takes(self, obj: Obj, name: str) -> bool:
+        if self is EVERYBODY:
+            return True
         part = self.part
         if self.named is not None:
             part = share_of(self.named.first({"": obj}), otherwise=part)
@@ -136,18 +163,23 @@ class Selector:
     """Whether there is nothing to it but requirements: so it is with most."""
 
     def __post_init__(self) -> None:
-        asks_more = self.labels is not None or bool(self.annotations) or self.share is not EVERYBODY
+        shared = self.share is not EVERYBODY and self.containers is None
+        asks_more = self.labels is not None or bool(self.annotations) or shared
         object.__setattr__(self, "only_requires", not asks_more)
 
     def asks_for(self, obj: Obj, name: str) -> bool:
-        """Say whether an object that meets the requirements is one of those the stage of that name is for."""
+        """
+        Say whether an object that meets the requirements is one of those the stage of that name is for.
+
+        Where it is for some of the containers, whether it is for a share of them is asked once they are known.
+        """
         if self.labels is not None and not self.labels.matches(meta.labels(obj)):
             return False
         if self.annotations:
             given = meta.annotations(obj)
             if any(given.get(key) != value for key, value in self.annotations):
                 return False
-        return self.share is EVERYBODY or self.share.takes(obj, name)
+        return self.containers is not None or self.share.takes(obj, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,17 +358,15 @@ class Stage:
     weight: int = 0
 
 
-def possible(stages: Sequence[Stage], obj: Obj) -> list[Stage]:
+def possible(stages: Sequence[Stage], obj: Obj, known: Known) -> list[Stage]:
     """Return the stages that are for an object, or for containers of it, in their order."""
-    roots, known = {"": obj}, Known()
+    roots = {"": obj}
     found: list[Stage] = []
     for one in stages:
         selector = one.selector
-        # Looked up here as well: this is asked of every stage at every change.
-        met = known.get(id(selector.requirements))
-        if met is None:
-            met = all_met(selector.requirements, roots, known)
-        if met and (selector.only_requires or selector.asks_for(obj, one.name)):
+        if known.all_met(selector.requirements, roots) and (
+            selector.only_requires or selector.asks_for(obj, one.name)
+        ):
             found.append(one)
     return found
 
@@ -344,7 +374,12 @@ def possible(stages: Sequence[Stage], obj: Obj) -> list[Stage]:
 def chosen_by(stages: Sequence[Stage], obj: Obj, container: Obj) -> Stage | None:
     """Return which of the stages that are for containers of an object one of its containers comes to."""
     roots, known = {"": obj, "container": container}, Known()
-    fitting = (one for one in stages if all_met(one.selector.containers or (), roots, known))
+    fitting = (
+        one
+        for one in stages
+        # Luck is a digest, so it is asked last.
+        if known.all_met(one.selector.containers or (), roots) and one.selector.share.takes(obj, one.name)
+    )
     if not any(one.weight for one in stages):
         return next(fitting, None)
     return chosen(list(fitting), obj, container["name"])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple, cast
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim
@@ -68,6 +69,8 @@ class View:
 
     owner: Obj
     pods: Claim
+    ready: tuple[Obj, ...] = ()
+    """Which of those it holds are ready."""
     terminating: int
     related: tuple[Obj, ...] = ()
 
@@ -114,24 +117,44 @@ def _gather(flavour: Flavour, world: World, ref: Ref) -> View | None:
     owner = world.get(ref)
     if owner is None:
         return None
-    selector, uid = flavour.selects(owner), meta.uid(owner)
+    selector = flavour.selects(owner)
     held: list[Obj] = []
+    ready: list[Obj] = []
     strays: list[Obj] = []
     terminating = 0
-    # One look at each pod: there may be thousands, and every one of them sets us thinking.
-    for pod in world.owned_by(uid, POD):
-        metadata = pod["metadata"]
-        if phase(pod) in FINISHED or not claim.controls(uid, pod):
-            continue
-        matches = selector.matches(metadata.get("labels"))
-        if metadata.get("deletionTimestamp"):
-            terminating += matches
+    # There may be thousands, and every one of them sets us thinking: those that are alike are looked at once.
+    for likeness, there in world.alike(POD, standing, meta.uid(owner)).items():
+        one = cast(Standing, likeness)
+        matches = selector.matches(dict(one.labels))
+        if one.is_terminating:
+            terminating += len(there) if matches else 0
+        elif matches:
+            held += there
+            ready += there if one.is_ready else ()
         else:
-            (held if matches else strays).append(pod)
+            strays += there
     pods = claim.sorted_out(world, owner, POD, selector, held, strays, is_active)
     too_many = len(pods.held) + len(pods.adoptable) > wanted(owner)
     related = _related(flavour, world, owner) if too_many else ()
-    return View(owner=owner, pods=pods, terminating=terminating, related=related)
+    return View(owner=owner, pods=pods, ready=tuple(ready), terminating=terminating, related=related)
+
+
+class Standing(NamedTuple):
+    """What an owner looks at in a pod that has not finished."""
+
+    labels: tuple[tuple[str, str], ...]
+    is_terminating: bool
+    is_ready: bool
+
+
+def standing(pod: Obj) -> tuple[str, Standing] | None:
+    """Return who controls a pod and how it stands; nothing where nobody does or it has finished."""
+    controller = meta.controller_of(pod)
+    if controller is None or phase(pod) in FINISHED:
+        return None
+    metadata = pod["metadata"]
+    labels = tuple((metadata.get("labels") or {}).items())
+    return controller["uid"], Standing(labels, bool(metadata.get("deletionTimestamp")), is_ready(pod))
 
 
 def _related(flavour: Flavour, world: World, owner: Obj) -> tuple[Obj, ...]:
@@ -199,7 +222,7 @@ def _status(
     min_ready = owner["spec"].get("minReadySeconds") or 0
     template = owner["spec"].get("template") or {}
     full = from_labels((template.get("metadata") or {}).get("labels"))
-    ready = [pod for pod in pods if is_ready(pod)]
+    ready = [*view.ready, *(pod for pod in pods[len(view.pods.held) :] if is_ready(pod))]
     # A selector that asks for every label of the template has asked the pods already.
     asked = full == flavour.selects(owner)
     labelled = len(pods) if asked else sum(full.matches(meta.labels(pod)) for pod in pods)

@@ -7,16 +7,14 @@ what only makes sense together is refused where a controller is set up.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Meta, Struct, field
 
-from lamina.errors import SpecError
+from lamina.core.reading import read
 from lamina.objects.types import Obj
 
 Int32: TypeAlias = Annotated[int, Meta(extra_json_schema={"format": "int32"})]
-Read = TypeVar("Read")
 UpdateMethod: TypeAlias = Literal["OnDelete", "Recreate", "InPlace", "RollingRecreate", "RollingInPlace"]
 IntOrPercent: TypeAlias = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
 
@@ -206,31 +204,14 @@ class RelatedResourceRule(_Part, frozen=True, kw_only=True):
 
 def composite(obj: Obj) -> CompositeSpec:
     """Return what a CompositeController says; SpecError, with the field, where that is not understood."""
-    return _read(obj.get("spec"), CompositeSpec)
+    return read(obj.get("spec"), CompositeSpec)
 
 
 def decorator(obj: Obj) -> DecoratorSpec:
     """Return what a DecoratorController says; SpecError, with the field, where that is not understood."""
-    return _read(obj.get("spec"), DecoratorSpec)
+    return read(obj.get("spec"), DecoratorSpec)
 
 
 def rule(value: Any) -> RelatedResourceRule:
     """Return one rule of a customize response; SpecError where it is not understood."""
-    return _read(value, RelatedResourceRule, "relatedResources[]")
-
-
-def _read(value: Any, kind: type[Read], where: str = "spec") -> Read:
-    try:
-        return msgspec.convert(_without_nulls(value if value is not None else {}), kind)
-    except msgspec.ValidationError as wrong:
-        what, _, path = str(wrong).partition(" - at `$")
-        raise SpecError(f"{where}{path.rstrip('`')}: {what[:1].lower()}{what[1:]}") from None
-
-
-def _without_nulls(value: Any) -> Any:
-    """A field that is null is a field that is not there."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    if isinstance(value, list):
-        return [_without_nulls(one) for one in value]
-    return value
+    return read(value, RelatedResourceRule, "relatedResources[]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
 from lamina.merge.schema import Schema, Schemas
@@ -48,9 +49,18 @@ _SCHEMAS: Final = Schemas(definition)
 
 
 def builtin_kinds(now: Callable[[], datetime] | None = None) -> tuple[Kind, ...]:
-    """Return every built-in kind in every version; `now` is the clock their status times come from."""
-    clock = now or (lambda: datetime.now(UTC))
-    return tuple(_kind(resource, clock) for resource in CATALOGUE)
+    """
+    Return every built-in kind in every version; `now` is the clock their status times come from.
+
+    Without one they are the same values every time, for any number of servers:
+    whatever is created through one brings the moment of its creation along.
+    """
+    return tuple(_kind(resource, now) for resource in CATALOGUE) if now is not None else _shared()
+
+
+@cache
+def _shared() -> tuple[Kind, ...]:
+    return tuple(_kind(resource, lambda: datetime.now(UTC)) for resource in CATALOGUE)
 
 
 def _kind(resource: Resource, now: Callable[[], datetime]) -> Kind:

@@ -13,11 +13,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from lamina.errors import Gone
 from lamina.server import words
+from lamina.server.faults import asked_of
 from lamina.server.negotiate import negotiate
 from lamina.server.plane import Plane, Target
 from lamina.server.request import Answer, Request, Sink
 from lamina.server.selection import Selection
-from lamina.server.store import Event
+from lamina.server.store import Event, Follower
 from lamina.server.verbs.list import check
 from lamina.server.verbs.versions import version_of
 from lamina.server.voice import Voice, error_line, voice_for
@@ -56,6 +57,7 @@ async def watch(plane: Plane, request: Request, target: Target) -> Answer:
         marks_end=asked and bookmarks,
         timeout=_timeout(request),
     )
+    plane.watchers[watcher] = asked_of(request)
     if version:
         await _reach(plane, version)
     return Answer(200, watcher, wanted.content_type)
@@ -96,6 +98,8 @@ class _Watcher:
         self._marks_end = marks_end
         self._timeout = timeout
         self._sink: Sink | None = None
+        self._follower: Follower | None = None
+        self._ended = False
         self._chunks = self._run()
 
     def push_to(self, sink: Sink) -> None:
@@ -110,6 +114,12 @@ class _Watcher:
     async def aclose(self) -> None:
         await self._chunks.aclose()
 
+    def end(self) -> None:
+        """End the stream, as cleanly as its timeout would."""
+        self._ended = True
+        if self._follower is not None:
+            self._follower.end()
+
     async def _run(self) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of the stream, from the headers' being due to its clean end."""
         plane, kind, namespace = self._plane, self._target.kind, self._target.namespace or None
@@ -122,6 +132,9 @@ class _Watcher:
         try:
             listing = plane.store.list(kind.bucket, namespace) if self._initial else None
             follower = plane.store.follow(listing.version if listing else version, kind.bucket, namespace)
+            self._follower = follower
+            if self._ended:
+                follower.end()
             if listing is not None:
                 for start in range(0, len(listing.rows), _INITIAL_SLICE):
                     if chunk := voice.existing(listing.rows[start : start + _INITIAL_SLICE]):

@@ -10,7 +10,8 @@ from lamina.core.plan import Emit
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj, Ref
-from tests.unit.actors.paper import DEPLOYMENT, POD, REPLICA_SET, Paper, make, settle
+from lamina.paper import Paper, settle
+from lamina.paper.kinds import DEPLOYMENT, POD, REPLICA_SET, make
 
 NAMESPACE = "default"
 LABELS = {"app": "web"}

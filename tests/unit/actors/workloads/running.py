@@ -13,7 +13,8 @@ from lamina.core.plan import Emit
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj, Ref
-from tests.unit.actors.paper import CRON_JOB, DAEMON_SET, JOB, NODE, POD, STATEFUL_SET, Paper, make, settle
+from lamina.paper import Paper, settle
+from lamina.paper.kinds import CRON_JOB, DAEMON_SET, JOB, NODE, POD, STATEFUL_SET, make
 
 CONTROLLERS = (
     (STATEFUL_SETS, "StatefulSet"),

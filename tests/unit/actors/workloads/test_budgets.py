@@ -10,18 +10,8 @@ from lamina.objects import meta
 from lamina.objects.conditions import find
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
-from tests.unit.actors.paper import (
-    BUDGET,
-    DEPLOYMENT,
-    EVENT,
-    POD,
-    REPLICA_SET,
-    WIDGET,
-    Paper,
-    make,
-    planned,
-    settle,
-)
+from lamina.paper import Paper, planned, settle
+from lamina.paper.kinds import BUDGET, DEPLOYMENT, EVENT, POD, REPLICA_SET, WIDGET, make
 
 REF = Ref("policy/v1", "PodDisruptionBudget", "default", "b")
 

@@ -12,7 +12,8 @@ from lamina.actors.workloads.cronjob import CRON_JOBS, job_name, make_job
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made
-from tests.unit.actors.paper import JOB, Crashed, Paper, make, planned
+from lamina.paper import Crashed, Paper, planned
+from lamina.paper.kinds import JOB, make
 from tests.unit.actors.workloads.running import (
     TICK,
     cron_job,

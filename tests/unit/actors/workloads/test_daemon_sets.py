@@ -11,7 +11,8 @@ from lamina.actors.workloads.daemonset_moves import limits
 from lamina.actors.workloads.daemonset_nodes import Standing, node_of, standing, tolerations_of
 from lamina.objects import meta
 from lamina.objects.types import Made
-from tests.unit.actors.paper import CONTROLLER_REVISION, NODE, POD, Crashed, Paper, make
+from lamina.paper import Crashed, Paper
+from lamina.paper.kinds import CONTROLLER_REVISION, NODE, POD, make
 from tests.unit.actors.workloads.running import (
     DAEMON,
     attend,

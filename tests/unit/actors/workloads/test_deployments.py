@@ -9,7 +9,8 @@ from lamina.core.plan import Patch
 from lamina.errors import Forbidden, PlanFailed
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
-from tests.unit.actors.paper import DEPLOYMENT, REPLICA_SET, Paper, planned
+from lamina.paper import Paper, planned
+from lamina.paper.kinds import DEPLOYMENT, REPLICA_SET
 from tests.unit.actors.workloads.growing import (
     LABELS,
     WEB,

@@ -10,7 +10,8 @@ from lamina.actors.workloads import job_indexes
 from lamina.actors.workloads.job_pods import wait_for
 from lamina.actors.workloads.job_policy import Judged, Verdict, enough, judge
 from lamina.objects.types import Made
-from tests.unit.actors.paper import POD, Paper, make
+from lamina.paper import Paper
+from lamina.paper.kinds import POD, make
 from tests.unit.actors.workloads.running import job
 
 

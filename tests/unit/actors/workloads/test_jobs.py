@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lamina.actors.workloads.job import JOBS
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
-from tests.unit.actors.paper import JOB, POD, Crashed, Paper, make, planned
+from lamina.paper import Crashed, Paper, planned
+from lamina.paper.kinds import JOB, POD, make
 from tests.unit.actors.workloads.running import (
     TASK,
     Kubelet,

@@ -21,7 +21,7 @@ from lamina.objects import meta
 from lamina.objects.digest import SAFE
 from lamina.objects.times import stamp
 from lamina.objects.types import Made
-from tests.unit.actors.paper import POD, make
+from lamina.paper.kinds import POD, make
 from tests.unit.actors.workloads.growing import replica_set, template
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,7 +13,8 @@ from lamina.core.questions import Answers
 from lamina.errors import Cause, Forbidden, PlanFailed
 from lamina.objects import meta
 from lamina.objects.types import Ref
-from tests.unit.actors.paper import POD, REPLICATION_CONTROLLER, Crashed, Paper, make, planned, settle
+from lamina.paper import Crashed, Paper, planned, settle
+from lamina.paper.kinds import POD, REPLICATION_CONTROLLER, make
 from tests.unit.actors.workloads.growing import (
     LABELS,
     SET,

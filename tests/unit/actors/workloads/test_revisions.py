@@ -11,7 +11,8 @@ from lamina.actors.workloads.revisions import History, Place
 from lamina.actors.workloads.statefulset import STATEFUL_SETS
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
-from tests.unit.actors.paper import CONTROLLER_REVISION, Paper, make
+from lamina.paper import Paper
+from lamina.paper.kinds import CONTROLLER_REVISION, make
 from tests.unit.actors.workloads.running import stateful_set, template
 
 

@@ -13,17 +13,8 @@ from lamina.actors.workloads.slicing import Group, Head, spread
 from lamina.core.plan import Create, Delete, Patch
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from tests.unit.actors.paper import (
-    ENDPOINT_SLICE,
-    ENDPOINTS,
-    NODE,
-    POD,
-    SERVICE,
-    Paper,
-    make,
-    planned,
-    settle,
-)
+from lamina.paper import Paper, planned, settle
+from lamina.paper.kinds import ENDPOINT_SLICE, ENDPOINTS, NODE, POD, SERVICE, make
 
 CONTROLLERS = (ENDPOINTS_CONTROLLER, SLICES, MIRRORED_SLICES)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lamina.core.plan import Create, Delete
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
-from tests.unit.actors.paper import CONTROLLER_REVISION, POD, VOLUME_CLAIM, Crashed, Paper, make
+from lamina.paper import Crashed, Paper
+from lamina.paper.kinds import CONTROLLER_REVISION, POD, VOLUME_CLAIM, make
 from tests.unit.actors.workloads.running import (
     SET,
     attend,

@@ -12,17 +12,8 @@ from lamina.actors.workloads.provisioning import PROVISIONING, STANDARD
 from lamina.actors.workloads.volumes import HELD_CLAIMS, VOLUMES
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from tests.unit.actors.paper import (
-    EVENT,
-    POD,
-    STORAGE_CLASS,
-    VOLUME,
-    VOLUME_CLAIM,
-    Crashed,
-    Paper,
-    make,
-    settle,
-)
+from lamina.paper import Crashed, Paper, settle
+from lamina.paper.kinds import EVENT, POD, STORAGE_CLASS, VOLUME, VOLUME_CLAIM, make
 
 CONTROLLERS = (CLAIMS, VOLUMES, HELD_CLAIMS, PROVISIONING)
 ONCE = "ReadWriteOnce"

@@ -6,17 +6,17 @@ from typing import Any
 
 from lamina.core.controller import Controller
 from lamina.core.plan import Apply, Create, Delete, Patch
-from lamina.core.questions import Answer, Call, Found, Question, Rehearse, Said
+from lamina.core.questions import Answer, Call, Said
 from lamina.errors import AlreadyExists, Conflict, HookError, NotFound
 from lamina.families.metacontroller.controller import controller
 from lamina.families.metacontroller.names import API_VERSION
 from lamina.families.metacontroller.setup import composite
 from lamina.families.metacontroller.view import View
-from lamina.merge.patches import merge_patch
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj, Ref
-from tests.unit.actors.paper import ALL_VERBS, EVENT, NAMESPACE, POD, Crashed, Paper, planned, settle
+from lamina.paper import Crashed, Paper, planned, settle
+from lamina.paper.kinds import ALL_VERBS, EVENT, NAMESPACE, POD
 
 CATSET = Kind("ex.example.com/v1", "CatSet", "catsets", True, ALL_VERBS, frozenset({"status"}))
 REVISION = Kind(API_VERSION, "ControllerRevision", "controllerrevisions", True, ALL_VERBS)
@@ -33,14 +33,13 @@ class Cats(Paper):
     busy: set[str] = field(default_factory=set)
     """Images that the hook does not want to hear of."""
 
-    def answer(self, question: Question) -> Answer:
-        if isinstance(question, Call):
-            self.asked += 1
-            return Said(json.dumps(self.hook(json.loads(question.body))).encode())
-        if isinstance(question, Rehearse):
-            there = self.objects.get(meta.ref(question.obj))
-            return Found(merge_patch(there, question.obj) if there is not None else question.obj)
-        return super().answer(question)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.call = self._called
+
+    def _called(self, call: Call) -> Answer:
+        self.asked += 1
+        return Said(json.dumps(self.hook(json.loads(call.body))).encode())
 
     def hook(self, said: Made) -> Made:
         spec = said["parent"]["spec"]
@@ -161,7 +160,7 @@ def touched(cats: Cats) -> list[tuple[str, str]]:
             isinstance(action, Apply) and action.ref.kind == "Pod"
         ):
             told.append((action.ref.name, action.obj["spec"]["image"]))
-        elif isinstance(action, Patch) and action.ref.kind == "Pod":
+        elif isinstance(action, Patch) and action.ref.kind == "Pod" and action.subresource == "":
             told.append((action.ref.name, action.patch["spec"]["image"]))
     return told
 

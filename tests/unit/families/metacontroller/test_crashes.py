@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from lamina.core.plan import Action, Apply, Create, Patch
 from lamina.objects import meta
 from lamina.objects.types import Made
-from tests.unit.actors.paper import Crashed
+from lamina.paper import Crashed
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats, planned, touched
 
 WAYS: Mapping[str, dict[str, Any]] = {

@@ -17,8 +17,8 @@ from lamina.families.metacontroller.setup import Setup, composite
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj
+from lamina.paper.kinds import ALL_VERBS, POD
 from lamina.runtime.memory import Gone, Memory, Shelf
-from tests.unit.actors.paper import ALL_VERBS, POD
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 THING = Kind("ex.example.com/v1", "Thing", "things", True, ALL_VERBS, frozenset({"status"}))

@@ -172,9 +172,7 @@ def placement() -> Made:
     strategy = fields(
         {
             "decisionGroups": several(group),
-            "clustersPerDecisionGroup": amount(
-                "^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$", default="100%"
-            ),
+            "clustersPerDecisionGroup": amount("^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$", default="100%"),
         }
     )
     toleration = fields(

@@ -1,0 +1,183 @@
+"""
+The clusters of one server, beside its first: which there are, and their lives.
+
+A cluster is remembered by a record in the log, outside every cluster. One that
+is ending says so in its record before anything of it goes, so that a server
+that dies half-way finishes at its next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import orjson
+
+from lamina.embedded import EmbeddedCluster
+from lamina.objects.types import Made
+from lamina.server.gate import FIRST, Entry, Gate
+from lamina.server.identity import Authenticator
+from lamina.server.log import Log
+from lamina.server.request import ADMIN
+from lamina.server.store import Expect, Key
+from lamina.server.view import View
+
+_RECORDS: Final = "/clusters"
+
+
+class Make(Protocol):
+    """Makes a cluster, and starts what runs on it."""
+
+    def __call__(self, name: str, store: View, authenticator: Authenticator) -> EmbeddedCluster: ...
+
+
+class _Member(NamedTuple):
+    """One cluster that runs."""
+
+    cluster: EmbeddedCluster
+    view: View
+    token: str
+
+
+class Clusters:
+    """
+    Every cluster of a server.
+
+    `make` decides what a cluster is made of; `changed` is called when there are
+    others than before. `token` is the server administrator's own, good everywhere.
+    """
+
+    def __init__(
+        self, log: Log, first: EmbeddedCluster, token: str, make: Make, changed: Callable[[], None]
+    ) -> None:
+        self.url = ""
+        self._log, self._first, self._token = log, first, token
+        self._make, self._changed = make, changed
+        self._members: dict[str, _Member] = {}
+        self._turn = asyncio.Lock()
+        self.gate = Gate(Entry(first.api, first.authenticator), self)
+
+    def __iter__(self) -> Iterator[EmbeddedCluster]:
+        """Yield every cluster that runs, the first one first."""
+        yield self._first
+        yield from (member.cluster for member in self._members.values())
+
+    @property
+    def tokens(self) -> dict[str, str]:
+        """Return the token of each cluster's administrator, by the cluster's name; the first is not among them."""
+        return {name: member.token for name, member in sorted(self._members.items())}
+
+    def address(self, name: str) -> str:
+        """Return where a cluster is served."""
+        return self.url if name == FIRST else f"{self.url}/clusters/{name}"
+
+    async def start(self, wanted: Sequence[str]) -> None:
+        """Have the clusters that are wanted, and those that were there before."""
+        for record in self._records():
+            if record.ending:
+                await self._forget(record, View(self._log, record.name))
+            else:
+                await self._begin(record)
+        for name in wanted:
+            if name not in self._members:
+                await self._begin(await self._note(name))
+
+    async def stop(self) -> None:
+        """End what runs on them; they are there again at the next start."""
+        async with self._turn:
+            members, self._members = self._members, {}
+            for name, member in members.items():
+                self.gate.close(name)
+                await member.cluster.stop()
+
+    # ── what the gate asks ──
+
+    def listed(self) -> Sequence[Made]:
+        return [
+            {"name": cluster.name or FIRST, "server": self.address(cluster.name or FIRST)} for cluster in self
+        ]
+
+    def told(self, name: str) -> Made | None:
+        member = self._members.get(name)
+        if member is not None:
+            return {"name": name, "server": self.address(name), "token": member.token}
+        return {"name": name, "server": self.url, "token": self._token} if name == FIRST else None
+
+    async def add(self, name: str) -> bool:
+        async with self._turn:
+            if name in self._members:
+                return False
+            await self._begin(await self._note(name))
+        self._changed()
+        return True
+
+    async def remove(self, name: str) -> None:
+        async with self._turn:
+            member = self._members.pop(name, None)
+            if member is None:
+                return
+            self.gate.close(name)
+            await member.cluster.stop()
+            for watcher in list(member.cluster.api.plane.watchers):
+                watcher.end()
+            await member.view.close()
+            record = next(record for record in self._records() if record.name == name)
+            await self._write(record._replace(ending=True))
+            await self._forget(record, member.view)
+        self._changed()
+
+    # ── one of them ──
+
+    async def _begin(self, record: _Record) -> None:
+        name = record.name
+        view = View(self._log, name)
+        mark = f"{name}/{record.uid}".encode()
+        token = hmac.new(self._token.encode(), mark, "sha256").hexdigest()
+        authenticator = Authenticator({self._token: ADMIN, token: ADMIN})
+        cluster = self._make(name, view, authenticator)
+        self.gate.open(name, Entry(cluster.api, authenticator))
+        try:
+            await cluster.__aenter__()
+        except BaseException:
+            self.gate.close(name)
+            raise
+        self._members[name] = _Member(cluster, view, token)
+
+    async def _note(self, name: str) -> _Record:
+        """Remember a cluster from now on; who had its name before is somebody else."""
+        record = _Record(name, self._first.api.plane.new_uid())
+        await self._write(record, expect=Expect.ABSENT)
+        return record
+
+    async def _forget(self, record: _Record, view: View) -> None:
+        """Delete all there is of a cluster, its record last."""
+        await view.clear()
+        await self._log.append(_key(record.name), _written(record), deleted=True)
+
+    def _records(self) -> list[_Record]:
+        found = []
+        for row in self._log.list(_RECORDS).rows:
+            spec = orjson.loads(row.value)
+            found.append(_Record(row.key.name, spec["metadata"]["uid"], bool(spec.get("ending"))))
+        return found
+
+    async def _write(self, record: _Record, expect: Expect = Expect.ANY) -> None:
+        await self._log.append(_key(record.name), _written(record), expect=expect)
+
+
+class _Record(NamedTuple):
+    """What is remembered of a cluster."""
+
+    name: str
+    uid: str
+    ending: bool = False
+
+
+def _key(name: str) -> Key:
+    return Key(_RECORDS, "", name)
+
+
+def _written(record: _Record) -> Made:
+    return {"metadata": {"name": record.name, "uid": record.uid}, "ending": record.ending}

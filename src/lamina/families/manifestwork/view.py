@@ -1,0 +1,250 @@
+"""What there is to know about one replica set: its placements, its works, its revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lamina.core.world import Change, World
+from lamina.errors import SpecError
+from lamina.families.manifestwork import api
+from lamina.families.manifestwork.names import (
+    DECISION,
+    GROUP_INDEX,
+    GROUP_NAME,
+    OWNER,
+    PLACEMENT,
+    PLACEMENT_LABEL,
+    PLACEMENT_VERSION,
+    REPLICA_SET,
+    REPLICA_SET_VERSION,
+    REVISION,
+    WORK,
+    owner_key,
+    owner_of,
+)
+from lamina.families.manifestwork.revision import Kept, kept
+from lamina.families.manifestwork.strategy import Group, Strategy, strategy
+from lamina.families.manifestwork.work import Work, facts
+from lamina.objects import meta
+from lamina.objects.times import moment
+from lamina.objects.types import Obj, Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """
+    One placement that a replica set names, and the works there are for it.
+
+    Where `frozen` says why, nothing is known of what it selects, or how its
+    clusters are to go: those that have a work keep it, and nobody moves.
+    `reason` is the word for that.
+    """
+
+    name: str
+    strategy: Strategy
+    groups: tuple[Group, ...]
+    decision_groups: int
+    works: Mapping[str, Work]
+    """The work of each cluster that has one."""
+    surplus: tuple[Work, ...] = ()
+    """More works for a cluster that has one."""
+    frozen: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One replica set."""
+
+    obj: Obj
+    limits: api.Limits
+    placed: tuple[Placed, ...]
+    works: tuple[Work, ...]
+    revisions: tuple[Kept, ...]
+    """Those it controls, and those that nobody does and that carry its name."""
+    world: World
+
+    @property
+    def status(self) -> Obj:
+        return self.obj.get("status") or {}
+
+    @property
+    def key(self) -> str:
+        return owner_key(meta.namespace(self.obj), meta.name(self.obj))
+
+    @property
+    def current(self) -> str:
+        """The mark of the last revision that reached everybody."""
+        return self.status.get("currentRevision") or ""
+
+    @property
+    def update(self) -> str:
+        """The mark of the template, as of when it was last looked at."""
+        return self.status.get("updateRevision") or ""
+
+    @property
+    def collisions(self) -> int:
+        return self.status.get("collisionCount") or 0
+
+    @property
+    def aborted_at(self) -> datetime | None:
+        """When the rollout was aborted; a mark of that which can mean nothing is none."""
+        if not self.current or self.current == self.update:
+            return None
+        return moment(self.status.get("abortedTime"))
+
+
+# Where things are found
+
+
+def by_owner(obj: Obj) -> Iterable[str]:
+    owner = meta.labels(obj).get(OWNER)
+    return (owner,) if owner else ()
+
+
+def by_placement_label(obj: Obj) -> Iterable[str]:
+    placement = meta.labels(obj).get(PLACEMENT_LABEL)
+    return (f"{meta.namespace(obj)}/{placement}",) if placement else ()
+
+
+def by_placements(obj: Obj) -> Iterable[str]:
+    refs = (obj.get("spec") or {}).get("placementRefs") or ()
+    return tuple({f"{meta.namespace(obj)}/{ref.get('name')}" for ref in refs})
+
+
+def gather(world: World, ref: Ref) -> View | None:
+    """Return what there is to know about a replica set, or None if it is not there."""
+    obj = world.get(ref)
+    if obj is None or (ref.group, ref.kind) != tuple(REPLICA_SET):
+        return None
+    key = owner_key(ref.namespace, ref.name)
+    works = tuple(facts(one) for one in world.found(WORK, by_owner, key))
+    return View(
+        obj=obj,
+        limits=api.limits(obj),
+        placed=tuple(_placed(world, obj, works)),
+        works=works,
+        revisions=tuple(_revisions(world, obj, key)),
+        world=world,
+    )
+
+
+def _revisions(world: World, obj: Obj, key: str) -> Iterable[Kept]:
+    for one in world.owned_by(meta.uid(obj), REVISION):
+        if meta.is_controlled_by(one, meta.uid(obj)) and meta.namespace(one) == meta.namespace(obj):
+            yield kept(one)
+    for one in world.unclaimed(REVISION, meta.namespace(obj)):
+        if meta.labels(one).get(OWNER) == key and not meta.is_deleting(one):
+            yield kept(one)
+
+
+def _placed(world: World, obj: Obj, works: Sequence[Work]) -> Iterable[Placed]:
+    theirs: dict[str, list[Work]] = {}
+    for work in works:
+        theirs.setdefault(work.placement, []).append(work)
+    seen: set[str] = set()
+    for place, value in enumerate((obj.get("spec") or {}).get("placementRefs") or ()):
+        name = value.get("name") or ""
+        if name not in seen:
+            seen.add(name)
+            yield _one(world, obj, name, value, place, theirs.get(name, ()))
+
+
+def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Sequence[Work]) -> Placed:
+    first, surplus = _by_cluster(works)
+    namespace = meta.namespace(obj)
+    placement = world.get(Ref(PLACEMENT_VERSION, PLACEMENT.kind, namespace, name))
+    decisions = world.found(DECISION, by_placement_label, f"{namespace}/{name}")
+    status = (placement or {}).get("status") or {}
+    groups = tuple(_groups(decisions))
+    frozen = reason = ""
+    how = Strategy()
+    try:
+        how = strategy(api.placement_ref(value, place))
+    except SpecError as wrong:
+        frozen, reason = str(wrong), "NotAsExpected"
+    if placement is None:
+        frozen, reason = f"placement {name} is not there", "PlacementDecisionNotFound"
+    elif not decisions and status.get("numberOfSelectedClusters"):
+        # Deleted by hand, or not restored yet: that it selected somebody is known, and nobody loses its work.
+        frozen, reason = f"the decisions of placement {name} are not there", "PlacementDecisionNotFound"
+    if frozen and reason != "NotAsExpected":
+        groups = (Group(index=0, clusters=tuple(sorted(first))),)
+    return Placed(
+        name=name,
+        strategy=how,
+        groups=groups,
+        decision_groups=len(status.get("decisionGroups") or groups),
+        works=first,
+        surplus=surplus,
+        frozen=frozen,
+        reason=reason,
+    )
+
+
+def _by_cluster(works: Sequence[Work]) -> tuple[Mapping[str, Work], tuple[Work, ...]]:
+    """Return the work of each cluster, the oldest that is to stay, and those that are too many."""
+    first: dict[str, Work] = {}
+    surplus: list[Work] = []
+    for work in sorted(works, key=lambda one: (one.is_deleting, one.age)) if len(works) > 1 else works:
+        if work.cluster in first:
+            surplus.append(work)
+        else:
+            first[work.cluster] = work
+    return first, tuple(surplus)
+
+
+def _groups(decisions: Iterable[Obj]) -> Iterable[Group]:
+    names: dict[int, str] = {}
+    members: dict[int, set[str]] = {}
+    for decision in decisions:
+        labels = meta.labels(decision)
+        text = labels.get(GROUP_INDEX, "")
+        # One that is not numbered is in the first group, like everybody who does not care for groups.
+        index = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+        names[index] = labels.get(GROUP_NAME, "") or names.get(index, "")
+        there = members.setdefault(index, set())
+        for one in (decision.get("status") or {}).get("decisions") or ():
+            if one.get("clusterName"):
+                there.add(one["clusterName"])
+    taken: set[str] = set()
+    for index in sorted(members):
+        clusters = members[index] - taken
+        taken |= clusters
+        yield Group(index=index, name=names[index], clusters=tuple(sorted(clusters)))
+
+
+# Whom a change concerns
+
+
+def of_its_owner(world: World, change: Change) -> Iterable[Ref]:
+    """A change to a work or a revision concerns the replica set it names, or named."""
+    return {ref for obj in (change.before, change.after) if obj is not None for ref in _owners(obj)}
+
+
+def _owners(obj: Obj) -> Iterable[Ref]:
+    for key in by_owner(obj):
+        namespace, name = owner_of(key)
+        yield Ref(REPLICA_SET_VERSION, REPLICA_SET.kind, namespace, name)
+    owner = meta.controller_of(obj)
+    if owner is not None and owner["kind"] == REPLICA_SET.kind:
+        yield Ref(REPLICA_SET_VERSION, REPLICA_SET.kind, meta.namespace(obj), owner["name"])
+
+
+def using_the_placement(world: World, change: Change) -> Iterable[Ref]:
+    """A change to a placement concerns whoever names it."""
+    return _using(world, {f"{change.ref.namespace}/{change.ref.name}"})
+
+
+def using_its_placement(world: World, change: Change) -> Iterable[Ref]:
+    """A change to a decision concerns whoever names the placement it belongs to, or belonged to."""
+    keys = {
+        key for obj in (change.before, change.after) if obj is not None for key in by_placement_label(obj)
+    }
+    return _using(world, keys)
+
+
+def _using(world: World, keys: Iterable[str]) -> Iterable[Ref]:
+    return {meta.ref(one) for key in keys for one in world.found(REPLICA_SET, by_placements, key)}

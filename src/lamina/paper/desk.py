@@ -1,0 +1,394 @@
+"""
+One process at its desk: controllers at work on a cluster on paper.
+
+Gather, ask, plan, carry out, with the real functions of the controllers and
+what becomes of failures decided as the one loop decides it. Nothing waits: a
+key whose turn is later is taken when somebody has wound the clock that far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from lamina.core.controller import AnyController, Source, Watch
+from lamina.core.plan import Action, Plan
+from lamina.core.questions import Answer, Answers, Follow, Question
+from lamina.core.world import Change, everything
+from lamina.errors import (
+    AlreadyExists,
+    Conflict,
+    HookError,
+    LaminaError,
+    NotFound,
+    PlanFailed,
+    SpecError,
+)
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Obj, Ref
+from lamina.paper.cluster import Paper
+from lamina.paper.sight import News, Sight, Subject, subjects
+from lamina.paper.turns import Turns, first
+from lamina.runtime.interests import Interests
+from lamina.runtime.memory import Gone, Memory
+
+_OUTDATED = (Conflict, AlreadyExists, NotFound)
+_ROUNDS = 32
+_BUSY_SOONEST, _BUSY_LATEST = timedelta(seconds=1), timedelta(minutes=5)
+
+
+class Key(NamedTuple):
+    """Whom a controller has to look at."""
+
+    controller: str
+    ref: Ref
+
+
+Choose: TypeAlias = Callable[[Sequence[Key]], Key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What a controller did about one object at one moment, and why."""
+
+    at: datetime
+    controller: str
+    ref: Ref
+    because: str = ""
+    done: tuple[Action, ...] = ()
+    failure: LaminaError | None = None
+    """What went wrong, said on the object or not."""
+    is_outdated: bool = False
+    """Whether nothing went wrong but that somebody else was quicker."""
+
+
+class Crashed(Exception):
+    """The process died between two writes."""
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One controller at work."""
+
+    controller: AnyController
+    world: Memory
+    interests: Interests = field(default_factory=Interests)
+    introduced: bool = False
+
+
+@dataclass(slots=True)
+class _Room:
+    """Where one source looks."""
+
+    source: Source
+    world: Memory
+
+
+class Desk:
+    """
+    Runs controllers, and those that come from sources, against one cluster on paper.
+
+    It begins with nothing remembered: leaving one desk and sitting down at
+    another is a crash and a restart. With `hurried`, pauses between tries are
+    over at once, and what goes wrong is raised. `knows` says which kinds are to
+    be looked at, `seen` what there is of a kind when it first looks, and `gone`
+    is what is known of those whose end was seen.
+    """
+
+    def __init__(
+        self,
+        paper: Paper,
+        controllers: Iterable[AnyController] = (),
+        sources: Iterable[Source] = (),
+        *,
+        hurried: bool = False,
+        knows: Callable[[Kind], bool] = lambda kind: True,
+        seen: Callable[[Kind], Iterable[Obj]] | None = None,
+        gone: Gone | None = None,
+    ) -> None:
+        self.paper = paper
+        self.turns: Turns[Key] = Turns(hurried=hurried)
+        self.sight = Sight(seen or paper.listed, gone or Gone())
+        self.passes: list[Pass] = []
+        """What was done that changed something or went wrong; emptied by whoever reads it."""
+        self.before_write: Callable[[Key, Action], None] = lambda key, action: None
+        self.after_write: Callable[[Key, Action], None] = lambda key, action: None
+        self._hurried, self._knows = hurried, knows
+        self._fixed = {one.name: one for one in controllers}
+        self._rooms = [_Room(one, Memory(self.sight.gone)) for one in sources]
+        self._seats: dict[str, _Seat] = {}
+        self._written: dict[Key, list[tuple[GroupKind, int]]] = {}
+        self._doubted: dict[Key, list[Ref]] = {}
+        self._kinds = Kinds()
+        self._stirred = True
+        paper.listeners.append(self._hear)
+        self._arrange()
+
+    def leave(self) -> None:
+        """Work no more, and hear of nothing any more."""
+        self.paper.listeners.remove(self._hear)
+
+    @property
+    def controllers(self) -> tuple[AnyController, ...]:
+        """Return who runs."""
+        return tuple(seat.controller for seat in self._seats.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether there is nothing to do but wait."""
+        return not self._stirred and not self.turns
+
+    @property
+    def due(self) -> datetime | None:
+        """Return when there is something to do again, if nothing is heard before."""
+        return self.turns.next
+
+    def world(self, watches: Iterable[Watch]) -> Memory:
+        """Return what these watches see from here."""
+        memory = Memory(self.sight.gone)
+        self._look(memory, [(watch, None) for watch in watches])
+        return memory
+
+    def look_at_everything(self) -> None:
+        """Have every controller look at all there is, as if it had just come."""
+        for seat in self._seats.values():
+            seat.introduced = False
+        self._stirred = True
+
+    def step(self, choose: Choose = first) -> bool:
+        """Do one thing, if there is one to do, and say whether there was."""
+        if self._stirred:
+            self._arrange()
+        if not self.turns:
+            return False
+        key = self.turns.take(choose)
+        seat = self._seats.get(key.controller)
+        if seat is not None:
+            self._attempt(seat, key)
+        return True
+
+    # ── what is heard ──
+
+    def _hear(self, ref: Ref, before: Obj | None, after: Obj | None) -> None:
+        self.sight.hear(News(ref, after, self.paper.version))
+        if self.paper.kinds is not self._kinds:
+            self._stirred = True
+
+    def _arrange(self) -> None:
+        """Have exactly the controllers run that there should be, and hear of everything that they watch."""
+        self._stirred = False
+        kinds = self.paper.kinds
+        if kinds is not self._kinds and kinds != self._kinds:
+            for seat in self._seats.values():
+                seat.introduced = seat.introduced and not seat.controller.minds_kinds
+        self._kinds = kinds
+        self.sight.deafen()
+        for room in self._rooms:
+            self._look(room.world, [(watch, self._stir) for watch in room.source.watches])
+        self._employ()
+        for seat in list(self._seats.values()):
+            self._look(
+                seat.world, [(watch, partial(self._noted, seat, watch)) for watch in seat.controller.watches]
+            )
+            for follow in set(seat.interests):
+                self._overhear(seat, follow.kind)
+        for seat in self._seats.values():
+            if not seat.introduced:
+                seat.introduced = True
+                self._introduce(seat)
+
+    def _stir(self, change: Change) -> None:
+        self._stirred = True
+
+    def _employ(self) -> None:
+        should = dict(self._fixed)
+        for room in self._rooms:
+            should |= {one.name: one for one in room.source.controllers(room.world)}
+        for name, seat in list(self._seats.items()):
+            if name not in should or should[name].edition != seat.controller.edition:
+                del self._seats[name]
+                self.turns.forget(lambda key, name=name: key.controller == name)  # type: ignore[misc]
+                if name not in should:
+                    self._take_leave(seat.controller)
+        for name, controller in should.items():
+            if name not in self._seats:
+                self._seats[name] = _Seat(controller, Memory(self.sight.gone))
+
+    def _take_leave(self, controller: AnyController) -> None:
+        plan = controller.farewell(self.paper.now)
+        for action in plan.actions:
+            self.paper.perform(action, controller.manager)
+
+    def _look(self, world: Memory, watches: Iterable[tuple[Watch, Callable[[Change], None] | None]]) -> None:
+        shelves = {}
+        for watch, hear in watches:
+            for subject in subjects(self._kinds, watch):
+                if not self._knows(subject.kind):
+                    continue
+                informer = self.sight.follow(subject)
+                if hear is not None:
+                    informer.listeners.append(hear)
+                shelves.setdefault(subject.kind.group_kind, informer.shelf)
+        world.arrange(self._kinds, shelves)
+
+    def _noted(self, seat: _Seat, watch: Watch, change: Change) -> None:
+        name, now = seat.controller.name, self.paper.now
+        for ref in watch.concerns(seat.world, change):
+            self.turns.soon(Key(name, ref), now, watch.delay)
+
+    def _overhear(self, seat: _Seat, kind: Kind) -> None:
+        def hear(change: Change) -> None:
+            for ref in seat.interests.concerned(change):
+                self.turns.add(Key(seat.controller.name, ref))
+
+        self.sight.follow(Subject(kind, everything, "")).listeners.append(hear)
+
+    def _introduce(self, seat: _Seat) -> None:
+        """Tell a controller that has just come of everything there is."""
+        for watch in seat.controller.watches:
+            for subject in subjects(self._kinds, watch):
+                if self._knows(subject.kind):
+                    for obj in tuple(self.sight.follow(subject).shelf.every()):
+                        self._noted(seat, watch, Change(subject.kind, None, obj))
+
+    # ── what is done ──
+
+    def _attempt(self, seat: _Seat, key: Key) -> None:
+        """Take one step, and see to whatever comes of it."""
+        now, turns = self.paper.now, self.turns
+        if seat.controller.period is not None and seat.world.get(key.ref) is not None:
+            turns.add_later(key, now, seat.controller.period)
+        try:
+            again = self._reconcile(seat, key)
+        except PlanFailed as failed:
+            serious = [error for error in failed.failures if not isinstance(error, _OUTDATED)]
+            if serious:
+                self._complain(seat, key, PlanFailed(serious))
+            turns.retry(key, now)
+        except SpecError as senseless:
+            self._complain(seat, key, senseless)
+            turns.forgive(key)
+        except HookError as failed:
+            self._bear_with(seat, key, failed)
+        except LaminaError as error:
+            self._complain(seat, key, error)
+            turns.retry(key, now)
+        else:
+            turns.forgive(key)
+            if again is not None:
+                turns.add_later(key, now, again)
+
+    def _reconcile(self, seat: _Seat, key: Key) -> timedelta | None:
+        self._catch_up(key)
+        controller = seat.controller
+        view = controller.gather(seat.world, key.ref)
+        if view is None:
+            seat.interests.set(key.ref, ())
+            return None
+        answers = self._answers(seat, key.ref, view)
+        plan = controller.plan(view, answers, self.paper.now)
+        if plan.appointment is not None:
+            self.turns.appoint(key, self.paper.now, plan.appointment)
+        self._carry_out(controller, key, plan)
+        return plan.look_again
+
+    def _answers(self, seat: _Seat, ref: Ref, view: Any) -> Answers:
+        answers, followed = Answers(), set[Follow]()
+        try:
+            for _ in range(_ROUNDS):
+                asked = seat.controller.questions(view, answers)
+                if not asked:
+                    return answers
+                known = {question: self._answer(seat, question, followed) for question in asked}
+                answers = answers | known
+        finally:
+            seat.interests.set(ref, followed)
+        raise AssertionError(f"{seat.controller.name} never stops asking about {ref}")
+
+    def _answer(self, seat: _Seat, question: Question, followed: set[Follow]) -> Answer:
+        if isinstance(question, Follow) and question not in followed:
+            if not any(one.kind == question.kind for one in (*seat.interests, *followed)):
+                self._overhear(seat, question.kind)
+            followed.add(question)
+        return self.paper.answer(question)
+
+    def _catch_up(self, key: Key) -> None:
+        """See what was written for a key before, and whatever was in the way of it as it really is."""
+        for kind, version in self._written.pop(key, ()):
+            self.sight.let_go(kind, until=version)
+        for ref in self._doubted.pop(key, ()):
+            self.sight.look(ref, self.paper.at(ref))
+
+    def _carry_out(self, controller: AnyController, key: Key, plan: Plan) -> None:
+        done, refused = self._run(controller, key, plan)
+        errors = [error for _, error in refused]
+        serious = [error for error in errors if not isinstance(error, _OUTDATED)]
+        if done or errors or plan.failure is not None:
+            failure = plan.failure or (PlanFailed(errors) if errors else None)
+            told = Pass(
+                at=self.paper.now,
+                controller=controller.name,
+                ref=key.ref,
+                because=plan.because,
+                done=done,
+                failure=failure,
+                is_outdated=bool(errors) and not serious and plan.failure is None,
+            )
+            self.passes.append(told)
+        if errors:
+            self._doubted[key] = [one.ref for one, error in refused if isinstance(error, _OUTDATED)]
+            raise PlanFailed(errors if plan.failure is None else [*errors, plan.failure])
+        if plan.failure is not None:
+            raise plan.failure
+
+    def _run(
+        self, controller: AnyController, key: Key, plan: Plan
+    ) -> tuple[tuple[Action, ...], list[tuple[Action, LaminaError]]]:
+        """Perform the actions of a plan, stage by stage; a later stage starts only if nothing failed before."""
+        done: list[Action] = []
+        refused: list[tuple[Action, LaminaError]] = []
+        for stage in plan.stages:
+            if refused and not stage.even_after_failure:
+                continue
+            for action in stage.actions:
+                self.before_write(key, action)
+                before = self.paper.version
+                try:
+                    self.paper.perform(action, controller.manager)
+                except LaminaError as error:
+                    refused.append((action, error))
+                    continue
+                if self.paper.version != before:
+                    done.append(action)
+                    kind = GroupKind(action.ref.group, action.ref.kind)
+                    self._written.setdefault(key, []).append((kind, self.paper.version))
+                self.after_write(key, action)
+        return tuple(done), refused
+
+    def _bear_with(self, seat: _Seat, key: Key, failed: HookError) -> None:
+        now = self.paper.now
+        if failed.after is None:
+            self._complain(seat, key, failed)
+            self.turns.retry(key, now)
+        elif failed.after > 0:
+            self.turns.add_later(key, now, timedelta(seconds=failed.after))
+        else:
+            self.turns.retry(key, now, _BUSY_SOONEST, _BUSY_LATEST)
+
+    def _complain(self, seat: _Seat, key: Key, error: LaminaError) -> None:
+        if self._hurried:
+            raise error
+        plan = seat.controller.complain(seat.world, key.ref, error, self.paper.now)
+        done, _ = self._run(seat.controller, key, plan)
+        said = Pass(
+            at=self.paper.now,
+            controller=seat.controller.name,
+            ref=key.ref,
+            because=str(error),
+            done=done,
+            failure=error,
+        )
+        self.passes.append(said)

@@ -1,0 +1,198 @@
+"""
+Rolls on paper, whatever somebody does to them in the meantime: the stories that the sieve tells.
+
+A kubelet that takes two seconds makes pods ready, so that a roll has a middle.
+What is promised of every roll is checked after each write.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from lamina.core.controller import Controller, Watch, itself, only
+from lamina.core.plan import NOTHING, Action, Apply, Create, Patch, Plan, change, one_stage
+from lamina.core.questions import Answers
+from lamina.objects import conditions, meta
+from lamina.objects.types import Made, Obj, Ref
+from lamina.paper import Paper
+from lamina.testing.sieve import Scenario, Step, Wrote
+from tests.unit.families.metacontroller.catset import PARENT, REVISION, Cats, touched
+
+WAYS: Mapping[str, dict[str, Any]] = {
+    "recreate": {"method": "RollingRecreate"},
+    "in place": {"method": "RollingInPlace"},
+    "recreate, server-side": {"method": "RollingRecreate", "applies": True},
+    "in place, server-side": {"method": "RollingInPlace", "applies": True},
+    "recreate, two at once": {"method": "RollingRecreate", "maxUnavailable": 2},
+}
+WORKS = timedelta(seconds=1)
+"""Until there is nothing to do but wait for a pod."""
+GETS_READY = timedelta(seconds=3)
+_TAKES = timedelta(seconds=2)
+
+
+def _run(pod: Obj, answers: Answers, now: datetime) -> Plan:
+    """Have a pod's status say what runs, and two seconds later that it is ready."""
+    status, image = pod.get("status") or {}, pod["spec"]["image"]
+    if status.get("image") != image:
+        since = {
+            "image": image,
+            "since": now.isoformat(),
+            "conditions": [{"type": "Ready", "status": "False"}],
+        }
+        return one_stage(
+            "start it", [change(pod, {"status": since}, "status")], because="it has another image"
+        )
+    if conditions.is_true(status["conditions"], "Ready"):
+        return NOTHING
+    due = datetime.fromisoformat(status["since"]) + _TAKES
+    if now < due:
+        return Plan(look_again=due - now, because="it takes a while")
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return one_stage("say so", [change(pod, {"status": ready}, "status")], because="it is ready")
+
+
+KUBELET: Controller[Obj] = Controller(
+    name="kubelet",
+    watches=(Watch(selects=only("", "Pod"), concerns=itself),),
+    gather=lambda world, ref: world.get(ref),
+    plan=_run,
+    manager="kubelet",
+)
+
+
+def given() -> Cats:
+    cats = Cats()
+    cats.start()
+    return cats
+
+
+def wants(**spec: Any) -> Step:
+    return lambda paper: paper.patch(PARENT, {"spec": spec})
+
+
+def image(name: str) -> Step:
+    return wants(template={"image": name})
+
+
+def loses_pods(paper: Paper) -> None:
+    """One dies before its turn, one after it."""
+    for name in ("nginx-0", "nginx-2"):
+        if (ref := Ref("v1", "Pod", "default", name)) in paper.objects:
+            paper.delete(ref)
+
+
+def loses_revisions(paper: Paper) -> None:
+    for revision in paper.listed(REVISION):
+        paper.delete(meta.ref(revision))
+
+
+def is_deleted(paper: Paper) -> None:
+    paper.delete(PARENT)
+
+
+STORIES: Mapping[str, Sequence[Step]] = {
+    "a plain roll": (image("two"),),
+    "scaled up in the middle": (image("two"), WORKS, wants(replicas=5)),
+    "scaled down in the middle": (image("two"), WORKS, wants(replicas=1)),
+    "scaled down and up": (image("two"), WORKS, wants(replicas=1), WORKS, wants(replicas=3)),
+    "turned round in the middle": (image("two"), WORKS, GETS_READY, image("one")),
+    "changed again in the middle": (image("two"), WORKS, GETS_READY, GETS_READY, image("three")),
+    "children die in the middle": (image("two"), WORKS, loses_pods),
+    "revisions are lost in the middle": (image("two"), WORKS, loses_revisions),
+    "deleted in the middle": (image("two"), WORKS, is_deleted),
+}
+
+
+# ── what is promised ──
+
+
+def _claims(objects: Mapping[Ref, Made]) -> dict[str, dict[str, int]]:
+    """Return each pod, and the images of the revisions that claim it with how new they are."""
+    claimed: dict[str, dict[str, int]] = {}
+    for revision in (obj for ref, obj in objects.items() if ref.kind == REVISION.kind):
+        wanted = revision["parentPatch"]["spec"]["template"]["image"]
+        number = int(meta.annotations(revision)["metacontroller.k8s.io/revision-number"])
+        for group in revision["children"]:
+            for name in group["names"]:
+                claimed.setdefault(name, {})[wanted] = number
+    return claimed
+
+
+def _image(action: Action) -> str:
+    obj: Made | Any = None
+    if action.ref.kind == "Pod":
+        obj = action.obj if isinstance(action, Create | Apply) else None
+        obj = action.patch if isinstance(action, Patch) else obj
+    return str(obj["spec"]["image"]) if obj and "spec" in obj else ""
+
+
+def claimed_before_made(wrote: Wrote) -> None:
+    """A child is never made anything but what the newest claim on it says."""
+    made = _image(wrote.action)
+    if made:
+        claimed = _claims(wrote.paper.objects)[wrote.action.ref.name]
+        assert made == max(claimed, key=lambda one: claimed[one]), (
+            f"{wrote.action.ref} is made {made}: {claimed}"
+        )
+
+
+def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
+    """No write moves more than may move at once."""
+
+    def check(wrote: Wrote) -> None:
+        before, claims = _claims(wrote.before), _claims(wrote.paper.objects)
+        there = {
+            ref.name: obj["spec"]["image"] for ref, obj in wrote.paper.objects.items() if ref.kind == "Pod"
+        }
+        for wanted in {image for images in claims.values() for image in images}:
+            gained = [
+                name
+                for name, images in claims.items()
+                if wanted in images
+                and wanted not in before.get(name, {})
+                and before.get(name)
+                and there.get(name) != wanted
+            ]
+            assert len(gained) <= at_once, f"{gained} are moved by one write"
+
+    return check
+
+
+def numbers_grow(wrote: Wrote) -> None:
+    """No number is given to two snapshots."""
+    given: dict[str, Any] = {}
+    for ref, revision in wrote.paper.objects.items():
+        if ref.kind == REVISION.kind:
+            number = meta.annotations(revision)["metacontroller.k8s.io/revision-number"]
+            assert given.setdefault(number, revision["parentPatch"]) == revision["parentPatch"], (
+                f"two are number {number}"
+            )
+
+
+def outcome(paper: Paper) -> Any:
+    """Return what a roll leads to: which pods of which image, which revisions with whom, and what is said of it."""
+    assert isinstance(paper, Cats)
+    revisions = [
+        (one["parentPatch"], [{**group, "names": sorted(group["names"])} for group in one["children"]])
+        for one in paper.revisions()
+    ]
+    said = paper.condition()["status"] if PARENT in paper.objects else "gone"
+    return paper.pods(), revisions, said
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield each story, told in each way."""
+    for way, how in WAYS.items():
+        for name, steps in STORIES.items():
+            controller = Cats().controller(**how, finalizes=is_deleted in steps)
+            yield Scenario(
+                name=f"{name}, {way}",
+                given=given,
+                steps=steps,
+                controllers=(controller,),
+                others=(KUBELET,),
+                promises=(claimed_before_made, keeps_the_pace(how.get("maxUnavailable", 1)), numbers_grow),
+                outcome=outcome,
+                deeds=lambda paper: sorted(touched(paper)),
+            )
