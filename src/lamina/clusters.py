@@ -77,7 +77,7 @@ class Clusters:
         """Have the clusters that are wanted, and those that were there before."""
         for record in self._records():
             if record.ending:
-                await self._forget(record, View(self._log, record.name))
+                await self._forget(record, View(self._log, record.place))
             else:
                 await self._begin(record)
         for name in wanted:
@@ -132,9 +132,8 @@ class Clusters:
 
     async def _begin(self, record: _Record) -> None:
         name = record.name
-        view = View(self._log, name)
-        mark = f"{name}/{record.uid}".encode()
-        token = hmac.new(self._token.encode(), mark, "sha256").hexdigest()
+        view = View(self._log, record.place)
+        token = hmac.new(self._token.encode(), f"{name}/{record.uid}".encode(), "sha256").hexdigest()
         authenticator = Authenticator({self._token: ADMIN, token: ADMIN})
         cluster = self._make(name, view, authenticator)
         self.gate.open(name, Entry(cluster.api, authenticator))
@@ -173,6 +172,11 @@ class _Record(NamedTuple):
     name: str
     uid: str
     ending: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where in the log it is: somewhere else than whoever had its name before."""
+        return f"{self.name}.{self.uid[:8]}"
 
 
 def _key(name: str) -> Key:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from lamina.actors.accounts import accounts
 from lamina.actors.definitions import DEFINITIONS
 from lamina.actors.events import EVENTS
+from lamina.actors.evicting import EVICTING
 from lamina.actors.garbage import GARBAGE
 from lamina.actors.namespaces import NAMESPACES
 from lamina.actors.nodes import nodes
@@ -21,6 +22,7 @@ from lamina.core.controller import AnyController
 __all__ = [
     "DEFINITIONS",
     "EVENTS",
+    "EVICTING",
     "GARBAGE",
     "NAMESPACES",
     "SCHEDULING",
@@ -30,7 +32,7 @@ __all__ = [
     "machines",
 ]
 
-WORKLOADS = CONTROLLERS
+WORKLOADS: tuple[AnyController, ...] = (*CONTROLLERS, EVICTING)
 
 
 def embedded_actors(authority: str) -> tuple[AnyController, ...]:

@@ -31,7 +31,7 @@ def backup(file: Path, data: Path | None, port: int) -> None:
     The copy is of one moment. Make a data folder of it with `lamina restore`.
     """
     server = choose(data, port)
-    access = read_kubeconfig(Path(server.kubeconfig))
+    access = read_kubeconfig(Path(server.kubeconfig), "lamina")
     context = ssl.create_default_context(cadata=access.authority.decode())
     place = urlsplit(access.server)
     connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=60)

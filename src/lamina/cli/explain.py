@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from lamina.cli.clock import now_at
 from lamina.cli.plans import as_json, show
 from lamina.cli.reaching import named, object_options, reach, with_client
 from lamina.client.client import Client
@@ -55,11 +55,12 @@ async def _outlooks(client: Client, target: str, namespace: str, hooks: tuple[Pa
     ref = named(picture.kinds, target, namespace)
     files = Hooks(hooks, log)
     await files.start()
+    now = await now_at(client)
     calls, found = Calls(local=files.find if hooks else lambda url: None), []
     try:
         for family in chosen("all"):
             for controller in await picture.controllers(family.controllers, family.sources):
-                outlook = await picture.outlook(controller, ref, datetime.now(UTC), calls)
+                outlook = await picture.outlook(controller, ref, now, calls)
                 if outlook is not None:
                     found.append(outlook)
     finally:

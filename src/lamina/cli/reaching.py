@@ -65,11 +65,13 @@ def reach(kubeconfig: Path | None, context: str) -> Access:
     )
 
 
-def with_client(access: Access, work: Callable[[Client], Awaitable[Result]]) -> Result:
+def with_client(
+    access: Access, work: Callable[[Client], Awaitable[Result]], *, timeout: float | None = 60.0
+) -> Result:
     """Do something with a client, and close it."""
 
     async def run() -> Result:
-        client = Client(HttpTransport(access))
+        client = Client(HttpTransport(access, timeout=timeout))
         try:
             return await work(client)
         finally:

@@ -27,6 +27,7 @@ class Running:
     kubeconfig: str
     data: str
     started: str
+    clusters: tuple[str, ...] = ()
 
     @property
     def port(self) -> int:
@@ -57,14 +58,16 @@ def servers() -> list[Running]:
     found = []
     for file in sorted(_folder().glob("*.json"), key=lambda one: one.stat().st_mtime):
         try:
-            server = Running(**json.loads(file.read_text()))
+            known = json.loads(file.read_text())
+            server = Running(**{**known, "clusters": tuple(known.get("clusters", ()))})
         except (ValueError, TypeError, OSError):
             continue
         if is_alive(server.pid):
             found.append(server)
         else:
             file.unlink(missing_ok=True)
-    return found
+    # A record is renewed when there is more to say of its server.
+    return sorted(found, key=lambda server: server.started)
 
 
 def is_alive(pid: int) -> bool:

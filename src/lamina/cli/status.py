@@ -26,3 +26,5 @@ def status(output: str) -> None:
         click.echo(f"  process     {one.pid}, since {one.started}")
         click.echo(f"  state       {one.place}")
         click.echo(f"  kubeconfig  {one.kubeconfig}")
+        if one.clusters:
+            click.echo(f"  clusters    {len(one.clusters)} beside the first: {', '.join(one.clusters)}")

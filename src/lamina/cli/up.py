@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -103,7 +104,9 @@ def _run(settings: Settings) -> None:
             loop.add_signal_handler(number, stop.set)
         async with App(settings) as app:
             loop.add_signal_handler(signal.SIGHUP, app.reload_hooks)
-            left = record(_running(app))
+            started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            left = record(_running(app, started))
+            app.changed = partial(_renew, app, started)
             try:
                 click.echo(_greeting(app.url, app.data, app.kubeconfig, detached=False), err=True)
                 await stop.wait()
@@ -124,13 +127,18 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _running(app: App) -> Running:
+def _renew(app: App, started: str) -> None:
+    record(_running(app, started))
+
+
+def _running(app: App, started: str) -> Running:
     return Running(
         pid=os.getpid(),
         url=app.url,
         kubeconfig=str(app.kubeconfig),
         data=str(app.data or ""),
-        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=started,
+        clusters=tuple(app.clusters.tokens),
     )
 
 

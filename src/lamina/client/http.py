@@ -31,7 +31,7 @@ class HttpTransport:
     server sends bookmarks, so one that says nothing at all for longer is gone.
     """
 
-    def __init__(self, access: Access, *, timeout: float = 60.0, silence: float = 900.0) -> None:
+    def __init__(self, access: Access, *, timeout: float | None = 60.0, silence: float = 900.0) -> None:
         self._access = access
         self._base = access.server.rstrip("/")
         self._ordinary = aiohttp.ClientTimeout(total=timeout, sock_connect=10.0)

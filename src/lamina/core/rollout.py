@@ -156,7 +156,7 @@ def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> 
     room = len(waiting) if pace.at_once is None else max(0, pace.at_once - len(moving))
     move = tuple(target.key for target in waiting if target.group == front)[:room]
     if move:
-        because = f"moving {_listed(move)} to {goal}"
+        because = f"moving {listed(move)} to {goal}"
         return Step(because=because, move=move, look_again=scene.wake, standing=standing)
     return Step(because=f"waiting for {named_with_reasons(moving)}", look_again=scene.wake, standing=standing)
 
@@ -180,7 +180,7 @@ def advance_by_group(
         breached = len(failed) > tolerated.get(group, 0)
         if not (breached or move or busy):
             continue
-        said = [f"moving {_listed(move)} to {goal}"] if move else []
+        said = [f"moving {listed(move)} to {goal}"] if move else []
         if breached:
             limit = tolerated.get(group, 0)
             said.append(
@@ -212,10 +212,11 @@ def named_with_reasons(targets: Sequence[Target]) -> str:
         f"{target.key} ({target.verdict.because})" if target.verdict.because else target.key
         for target in targets[:_SHOWN]
     ]
-    return _listed(shown, more=len(targets) - len(shown))
+    return listed(shown, more=len(targets) - len(shown))
 
 
-def _listed(keys: Sequence[str], more: int = 0) -> str:
+def listed(keys: Sequence[str], more: int = 0) -> str:
+    """Return the first few of some names, and how many more there are."""
     shown, rest = keys[:_SHOWN], len(keys) - _SHOWN
     hidden = max(more, rest)
     return ", ".join(shown) + (f" and {hidden} more" if hidden > 0 else "")

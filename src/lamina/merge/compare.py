@@ -103,10 +103,10 @@ def added(value: Any, node: Node) -> FieldSet:
     if kind is dict and value and not node.whole:
         inside = {}
         for name in sorted(value):
-            below = node.child(name)
+            element, below, _ = node.way(name)
             if below is not None:
                 held = value[name]
-                inside[f"f:{name}"] = added(held, below) if held.__class__ in (dict, list) else {}
+                inside[element] = added(held, below) if held.__class__ in (dict, list) else {}
     elif kind is list and value and node.listing != ATOMIC:
         inside = {}
         twice: set[str] = set()
@@ -128,20 +128,19 @@ def everything(new: Mapping[str, Any], node: Node) -> FieldSet:
     found: FieldSet = {}
     for name in sorted(new):
         held = new[name]
-        below = node.child(name)
+        element, below, zero = node.way(name)
         if below is None or (held is None and node.named):
             continue
-        zero = node.zero(name)
         if zero is MISSING:
-            found[f"f:{name}"] = added(held, below) if held.__class__ in (dict, list) else {}
+            found[element] = added(held, below) if held.__class__ in (dict, list) else {}
         elif zero == {} and held.__class__ is dict and not below.whole:
             # A struct that is always there: only what is in it is new.
             if inside := everything(held, below):
-                found[f"f:{name}"] = inside
+                found[element] = inside
         else:
             came, _ = compare_values(zero, held, below)
             if came is not None:
-                found[f"f:{name}"] = came
+                found[element] = came
     return found
 
 

@@ -52,7 +52,7 @@ class Node:
     """
 
     __slots__ = (
-        "_keys", "_zeros", "declared", "exact", "fields", "items", "listing", "lists", "maps", "named", "scalar",
+        "_keys", "_ways", "_zeros", "declared", "exact", "fields", "items", "listing", "lists", "maps", "named", "scalar",
         "scalars", "values", "whole",
     )  # fmt: skip
 
@@ -70,6 +70,17 @@ class Node:
         self.named = ""
         self._keys: tuple[tuple[str, str, Any], ...] = ()
         self._zeros: dict[str, Any] = {}
+        self._ways: dict[str, tuple[str, Node, Any]] = {}
+
+    def way(self, name: str) -> tuple[str, Node | None, Any]:
+        """Return the path element of a field, its node and its zero; remembered for those that are declared."""
+        way: tuple[str, Node | None, Any] | None = self._ways.get(name)
+        if way is None:
+            below = self.child(name)
+            way = f"f:{name}", below, self.zero(name)
+            if below is not None and self.declared and name in self.fields:
+                self._ways[name] = way[0], below, way[2]
+        return way
 
     def child(self, name: str) -> Node | None:
         """Return the node of a field, declared or not; None where there is no such field."""

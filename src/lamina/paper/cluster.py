@@ -87,6 +87,10 @@ class Paper:
     uids: int = 0
     admit: Callable[[Made], Made] = as_given
     """What a server fills in on an object that is made, or refuses with an error."""
+    fate: Callable[[Made], Made] = as_given
+    """What becomes of an object, whoever writes it and whatever they write."""
+    look: Callable[[GroupKind], None] = lambda kind: None
+    """Who sees to it that what there is of a kind has been loaded before anything is said of it."""
     schema: Callable[[Ref], Schema] = lambda ref: _OPEN
     """By what the fields of a kind merge when somebody applies."""
     call: Calling = nobody_calls
@@ -119,7 +123,7 @@ class Paper:
         metadata.setdefault("creationTimestamp", stamp(self.now))
         metadata.setdefault("generation", 1)
         made = self.admit(made)
-        if _is_definition(ref) and made.get("status") is None:
+        if _is_definition(ref) and obj.get("status") is None:
             made = _established(made, self.now)
         return self._put(ref, None, made)
 
@@ -244,13 +248,16 @@ class Paper:
         """Answer what a planner asks, as a server and its hooks would."""
         match question:
             case Read(ref):
+                self.look(GroupKind(ref.group, ref.kind))
                 if self.kinds.find(ref.api_version, ref.kind) is None:
                     return Unserved()
                 there = self.at(ref)
                 return Found(there) if there is not None else Absent()
             case ReadAll(what, namespace):
+                self.look(what.group_kind)
                 return Listed(tuple(self.listed(what, namespace)))
             case Follow(kind=what):
+                self.look(what.group_kind)
                 return Listed(tuple(one for one in self.listed(what) if question.matches(one)))
             case Rehearse(obj=obj, manager=manager):
                 return Found(self._applied(self.at(meta.ref(obj)), obj, manager, True, None))
@@ -367,6 +374,7 @@ class Paper:
 
     def _put(self, ref: Ref, before: Made | None, new: Made) -> Made:
         self.version += 1
+        new = self.fate(new)
         metadata = new["metadata"]
         metadata["resourceVersion"] = str(self.version)
         if before is not None:

@@ -33,7 +33,7 @@ from lamina.paper.cluster import Paper
 from lamina.paper.sight import News, Sight, Subject, subjects
 from lamina.paper.turns import Turns, first
 from lamina.runtime.interests import Interests
-from lamina.runtime.memory import Gone, Memory
+from lamina.runtime.memory import Gone, Memory, Shelf
 
 _OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
@@ -223,7 +223,7 @@ class Desk:
             self.paper.perform(action, controller.manager)
 
     def _look(self, world: Memory, watches: Iterable[tuple[Watch, Callable[[Change], None] | None]]) -> None:
-        shelves = {}
+        shelves: dict[GroupKind, Shelf] = {}
         for watch, hear in watches:
             for subject in subjects(self._kinds, watch):
                 if not self._knows(subject.kind):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, assert_never
 
 from lamina.client.client import What
@@ -13,6 +14,7 @@ from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.rates import Buckets
 from lamina.runtime.meter import Meter
+from lamina.runtime.telling import Tell
 from lamina.runtime.together import side_by_side
 
 _REMEMBERED = 4096
@@ -86,7 +88,10 @@ class Executor:
         at_once: int = 32,
         meter: Meter | None = None,
         events: Buckets | None = None,
+        later: Callable[[Tell], None] | None = None,
     ) -> None:
+        self._later = later
+        """Who tells events when there is time; without it a plan is carried out once they are told."""
         self._writer, self._manager, self._at_once = writer, manager, at_once
         self._meter, self._events = meter or Meter(), events
         self._futile: dict[tuple[Ref, str], Patch] = {}
@@ -108,6 +113,9 @@ class Executor:
         async def perform(action: Action) -> Sequence[Written]:
             if not allowed():
                 raise NotLeading(f"{action.ref} is somebody else's to write")
+            if self._later is not None and isinstance(action, Emit):
+                self._later(partial(self._tell_if, allowed, action))
+                return ()
             done = await self._perform(action)
             self._meter.wrote(action)
             return done
@@ -171,6 +179,11 @@ class Executor:
                 return ()
             case _:
                 assert_never(action)
+
+    async def _tell_if(self, allowed: Callable[[], bool], action: Emit) -> None:
+        if allowed():
+            await self._perform(action)
+            self._meter.wrote(action)
 
     async def _tell(self, event: Obj, *, counts: bool) -> None:
         ref = meta.ref(event)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
@@ -33,6 +34,7 @@ from lamina.runtime.informer import Informer, Subscription
 from lamina.runtime.informers import Hear, Informers
 from lamina.runtime.meter import Meter
 from lamina.runtime.sight import Sight
+from lamina.runtime.telling import Teller
 from lamina.runtime.worker import Lead, Worker
 
 _BY_NAME = 8
@@ -82,6 +84,7 @@ class Manager:
         self._failure: BaseException | None = None
         self._posts: dict[str, _Post] = {}
         self._stirred = asyncio.Event()
+        self._teller = Teller(self._is_busy, self._log)
         self._catalogue = Catalogue(client, self._log, period=discovers)
         self._group: asyncio.TaskGroup
         self._informers: Informers
@@ -99,8 +102,12 @@ class Manager:
         return (
             self._ready.is_set()
             and not self._stirred.is_set()
-            and all(post.worker.queue.is_idle for post in self._posts.values())
+            and not self._is_busy()
+            and self._teller.is_idle
         )
+
+    def _is_busy(self) -> bool:
+        return not all(post.worker.queue.is_idle for post in self._posts.values())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,8 +135,12 @@ class Manager:
         """Give out no more work, and wait a while for what has been begun."""
         for post in self._posts.values():
             post.worker.queue.close()
-        if tasks := [task for post in self._posts.values() for task in post.tasks]:
-            await asyncio.wait(tasks, timeout=patience)
+        tasks = [task for post in self._posts.values() for task in post.tasks]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                if tasks:
+                    await asyncio.wait(tasks)
+                await self._teller.finished()
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -147,6 +158,7 @@ class Manager:
             self._informers = Informers(self._client, group, self._log)
             self._sights = [Sight(self._client, self._informers.gone) for _ in self._sources]
             self._arrange()
+            group.create_task(self._teller.run())
             group.create_task(self._catalogue.follow(self._look_anew))
             await self._informers.settled()
             # The sources have seen what there is; now there may be controllers that look for more.
@@ -221,7 +233,13 @@ class Manager:
             controller,
             sight=Sight(self._client, self._informers.gone),
             asker=Asker(self._client, self._caller),
-            executor=Executor(self._client, manager=controller.manager, meter=meter, events=self._events),
+            executor=Executor(
+                self._client,
+                manager=controller.manager,
+                meter=meter,
+                events=self._events,
+                later=self._teller.later,
+            ),
             clock=self._clock,
             log=self._log,
             follow=partial(self._follow, controller.name),

@@ -14,7 +14,7 @@ They are answered whatever is broken.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -96,6 +96,10 @@ class Administration:
         if request.method != "POST":
             raise MethodNotAllowed("the clock takes GET and POST")
         _admit(request.user)
+        if request.cluster:
+            raise Forbidden(
+                "all clusters of a server have one clock: it is wound at the server's own address"
+            )
         asked = _body(request)
         if stray := sorted(asked.keys() - {"wind", "speed"}):
             raise BadRequest(f"{stray[0]}: the clock takes wind and speed, in seconds and times")
@@ -111,7 +115,10 @@ class Administration:
 
 
 def _told(clock: Clock) -> Made:
-    return {"now": micro_stamp(clock.now()), "speed": clock.speed if isinstance(clock, PacedClock) else 1.0}
+    now = clock.now()
+    ahead = round((now - datetime.now(UTC)).total_seconds(), 3)
+    speed = clock.speed if isinstance(clock, PacedClock) else 1.0
+    return {"now": micro_stamp(now), "speed": speed, "ahead": ahead}
 
 
 def _admit(user: Identity) -> None:

@@ -226,7 +226,7 @@ def admit_update(
             metadata["managedFields"] = given
         owned = _owned(plane, target, old, new, options)
         metadata.pop("managedFields", None)
-    shape.prepare_update(new, old, target.subresource)
+    shape.prepare_update(new, old, target.subresource, plane.stamp())
     if kind.bucket == POLICIES and not target.subresource:
         say_types(plane, new)
     causes = [*meta.validate_update(kind, new, old), *shape.validate_update(new, old, target.subresource)]

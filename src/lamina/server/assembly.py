@@ -16,11 +16,14 @@ from lamina.server.plane import Plane
 from lamina.server.registry import Registry
 from lamina.server.reviews import Reviews
 from lamina.server.store import Store
+from lamina.server.view import View
 
 
 def assemble(store: Store, now: Callable[[], datetime], authenticator: Authenticator, checks: Checks) -> Api:
     """Return a server for what is in the store, ready to answer."""
     registry = Registry(store, builtin_kinds(), kinds_of)
     metrics = Metrics(store)
-    pages = Pages(registry, metrics, checks, lambda: copy_of(store), now)
+    # A copy is of everything in the log, and not for who has a part of it.
+    backup = None if isinstance(store, View) else lambda: copy_of(store)
+    pages = Pages(registry, metrics, checks, backup)
     return Api(Plane(store, registry, now), pages, Reviews(authenticator), metrics)

@@ -118,8 +118,8 @@ class Shape(Protocol):
         """Reset what a creator may not say (status, where it is a subresource), and set what a creation starts with."""
         ...
 
-    def prepare_update(self, new: Made, old: Obj, subresource: str) -> None:
-        """Put back what this endpoint may not change, and count the generation."""
+    def prepare_update(self, new: Made, old: Obj, subresource: str, stamp: str = "") -> None:
+        """Put back what this endpoint may not change, and count the generation; `stamp` is the present."""
         ...
 
     def validate_create(self, obj: Obj) -> Sequence[Cause]: ...

@@ -71,7 +71,6 @@ class Log(ABC):
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
         self._retired: set[str] = set()
-        self._position = 0
 
     # What the two stores do differently
 
@@ -160,7 +159,6 @@ class Log(ABC):
         return [event for event in events if event.row.key.namespace == namespace]
 
     def follow(self, version: int, bucket: str, namespace: str | None = None) -> Reader:
-        self._retired.discard(bucket)
         return Reader(self, self._bucket(bucket), namespace, version)
 
     async def wait_for(self, version: int, timeout: float) -> bool:
@@ -233,18 +231,14 @@ class Log(ABC):
         self._let_go()
 
     def retire(self, cluster: str) -> None:
-        """Take note that a cluster is no more: nobody follows its buckets, and once forgotten they may go."""
+        """Take note that a cluster is no more, nor ever will be: once its history is forgotten, it is all gone."""
         self._retired.update(name for name in self._buckets if name.startswith(f"{cluster}/"))
 
     def _let_go(self) -> None:
-        """Keep no bucket of clusters that are no more, once nothing is left in it, not even history."""
+        """Keep no bucket of a cluster that is no more, once nothing is left in it, not even history."""
         for name in list(self._retired):
             bucket = self._buckets[name]
-            if len(bucket.shelf):
-                self._retired.discard(name)
-            elif not bucket.history.events:
-                # Positions are never given out twice either: who remembers one of a name knows it is old.
-                self._position = max(self._position, bucket.history.end)
+            if not len(bucket.shelf) and not bucket.history.events:
                 del self._buckets[name]
                 self._retired.discard(name)
 
@@ -368,7 +362,6 @@ class Log(ABC):
         bucket = self._buckets.get(name)
         if bucket is None:
             bucket = self._buckets[name] = Bucket(self._window, self._compacted)
-            bucket.history.base = self._position
         return bucket
 
     def _shelf(self, name: str, bucket: Bucket, version: int) -> Shelf:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from lamina import __version__
 from lamina.errors import MethodNotAllowed
@@ -59,13 +59,11 @@ class Pages:
         registry: Registry,
         metrics: Metrics,
         checks: Checks,
-        backup: Backup,
-        now: Callable[[], datetime],
+        backup: Backup | None,
     ) -> None:
         self._registry = registry
         self._openapi = OpenApi()
         self._openapi_v2 = Swagger()
-        self._now = now
         self._edition = -1
         self._documents: dict[str, Rendered | None] = {}
         self._metrics = metrics
@@ -77,7 +75,7 @@ class Pages:
         """Answer a request for a path that is no resource."""
         path = request.path.rstrip("/") or "/"
         top = path.split("/", 2)[1]
-        if path == "/lamina/backup" and request.method == "POST":
+        if path == "/lamina/backup" and request.method == "POST" and self._backup is not None:
             return Answer(200, self._backup(), "application/vnd.sqlite3")
         if top == "lamina" and (answer := await self.administration.serve(request)) is not None:
             return answer
@@ -147,7 +145,8 @@ class Pages:
         document = self._openapi.document(kinds, name)
         if document is None or name == path:
             return Answer(404, b"404 page not found\n", _TEXT)
-        status, headers = caching(name, document, request.parameter("hash"), self._now())
+        # How long an answer may be kept is counted on the client's clock, which is nobody's to wind.
+        status, headers = caching(name, document, request.parameter("hash"), datetime.now(UTC))
         listed = [(header.lower(), value) for header, value in headers.items()]
         if status != 200:
             return Answer(status, b"", JSON, listed)

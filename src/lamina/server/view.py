@@ -1,7 +1,7 @@
 """
 One cluster's part of a log that several share.
 
-Every bucket of a cluster has the cluster's name before its own, so what one
+Every bucket of a cluster has the cluster's mark before its name, so what one
 cluster holds is out of sight for the others, while versions are those of the
 log: they grow with whatever is written anywhere, and are never given out twice.
 The first cluster has no prefix, and is the log itself.
@@ -34,6 +34,7 @@ class View:
     """
 
     def __init__(self, log: Log, cluster: str) -> None:
+        """See a cluster in a log; `cluster` is what tells it from all that are, or ever were, in it."""
         self._log = log
         self._names = _Names(cluster)
         self._closed = False

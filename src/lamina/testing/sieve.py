@@ -227,7 +227,8 @@ def sieve(scenario: Scenario, *, mishaps: Sequence[Mishap] = tuple(Mishap), ever
     paper = scenario.given()
     begin = _Telling(scenario, paper)
     begin.play.until(paper.now + scenario.ends)
-    begin.desk.leave(), begin.rest.leave()
+    begin.desk.leave()
+    begin.rest.leave()
     paper.journal.clear()
     moments: list[_Moment] = []
 

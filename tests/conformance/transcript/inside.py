@@ -28,7 +28,7 @@ class InProcessWire:
 
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
         request = self._request("GET", path, headers, None)
-        told = self.wait(self._app.api.handle(request))
+        told = self.wait(self._app.clusters.gate.handle(request))
         if isinstance(told.body, bytes):
             return _told(request, told, told.body)
         return _InProcessStream(self, told.body)
@@ -39,7 +39,7 @@ class InProcessWire:
         return Request(method, route, query, lowered, body or b"", ADMIN)
 
     async def _answer(self, request: Request) -> Answer:
-        told = await self._app.api.handle(request)
+        told = await self._app.clusters.gate.handle(request)
         body = told.body
         if not isinstance(body, bytes):
             body = b"".join([piece async for piece in body])

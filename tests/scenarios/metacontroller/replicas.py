@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from tests.scenarios.metacontroller.stage import Stage
 PATIENCE = 180.0
 _CARRIED = ("accept", "content-type", "user-agent")
 # The time between the two is what a busy machine may take to carry a write that was still allowed.
-_TERMS = ("--lease-duration", "5s", "--renew-deadline", "2s", "--retry-period", "100ms")
+_TERMS = ("--lease-duration", "4s", "--renew-deadline", "1500ms", "--retry-period", "100ms")
 
 
 class Write(NamedTuple):
@@ -55,6 +55,10 @@ class Replica:
         assert self.process is not None
         return self.process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.returncode is None
+
     def signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
@@ -71,7 +75,7 @@ class Replica:
             request.method,
             request.path,
             query=list(request.query.items()),
-            headers={name: value for name, value in request.headers.items() if name.lower() in _CARRIED},
+            headers={name: request.headers[name] for name in _CARRIED if name in request.headers},
             body=body or None,
             streams=streams,
         )
@@ -118,7 +122,7 @@ class Team:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
         file = self.folder / f"{replica.name}.kubeconfig"
-        write_kubeconfig(file, Access(server=f"http://{host}:{port}"))
+        write_kubeconfig(file, Access(server=f"http://{host}:{port}", token=replica.name))
         leases = (
             "--lease-name",
             "team",
@@ -127,13 +131,15 @@ class Team:
             "--shards",
             str(self.shards),
         )
-        command = ("run", "--kubeconfig", str(file), "--no-install", "--log", "error", *leases, *_TERMS)
-        replica.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "lamina", *command, stderr=DEVNULL
-        )
+        command = ("run", "--kubeconfig", str(file), "--no-install", "--log", "warning", *leases, *_TERMS)
+        with (self.folder / f"{replica.name}.log").open("wb") as heard:
+            replica.process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "lamina", *command, stderr=heard
+            )
         self._runners.append(runner)
         self.replicas.append(replica)
-        await self.until(lambda: replica.asked > 0)
+        await self.until(lambda: replica.asked > 0 or not replica.is_alive)
+        assert replica.is_alive, "it never came to ask for a Lease"
         return replica
 
     async def end(self) -> None:
@@ -147,7 +153,9 @@ class Team:
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
-            while not is_so():
+            while True:
+                if is_so():
+                    return
                 await asyncio.sleep(0.02)
 
     async def caught(self, writes: int, act: Callable[[Replica], None]) -> Replica:

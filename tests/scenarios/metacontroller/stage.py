@@ -115,11 +115,13 @@ class Stage:
 
     async def given_parent(self, name: str = "a", kind: str = "Thing", **fields: Any) -> Made:
         """Make a parent with a selector that the children of `desired` match."""
+        return await self.create(self.made_parent(name, kind, **fields))
+
+    def made_parent(self, name: str = "a", kind: str = "Thing", **fields: Any) -> Made:
+        """Return a parent as it is made."""
         spec = {"selector": {"matchLabels": {"app": "x"}}, **fields.pop("spec", {})}
         metadata = {"name": name, "namespace": self.namespace, **fields.pop("metadata", {})}
-        return await self.create(
-            {"apiVersion": f"{self.group}/v1", "kind": kind, "metadata": metadata, "spec": spec, **fields}
-        )
+        return {"apiVersion": f"{self.group}/v1", "kind": kind, "metadata": metadata, "spec": spec, **fields}
 
     async def create(self, obj: Obj) -> Made:
         made = await self.client.create(obj)

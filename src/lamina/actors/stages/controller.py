@@ -8,6 +8,7 @@ from datetime import datetime
 
 from lamina.actors.nodes import is_ready
 from lamina.actors.stages import planner
+from lamina.actors.stages.failures import PLACE, afflicted, failures_in
 from lamina.actors.stages.stage import Stage
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.events import warning
@@ -52,6 +53,8 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
             node = world.get(Ref("v1", "Node", "", name)) if name else None
             if node is None:
                 return None
+            if failures := failures_in(world.get(PLACE)):
+                obj = afflicted(obj, failures)
         served = world.kinds.preferred(kind)
         return View(
             obj=obj,
@@ -67,6 +70,7 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
     ]
     if _POD in by_kind:
         watches.append(Watch(selects=only(*_NODE), concerns=_its_pods, keep=whole))
+        watches.append(Watch(selects=only("", PLACE.kind), concerns=_all_pods, keep=whole, named=PLACE.name))
     return Controller(
         name="stages", watches=tuple(watches), gather=gather, plan=plan, manager=KUBELET, at_once=16
     )
@@ -108,6 +112,13 @@ def _abandoned(pod: Obj, now: datetime) -> Plan:
 def _placed(world: World, change: Change) -> Iterable[Ref]:
     """A change to a pod concerns it once it has a node: until then it is nobody's business."""
     return (change.ref,) if change.obj["spec"].get("nodeName") else ()
+
+
+def _all_pods(world: World, change: Change) -> Iterable[Ref]:
+    """What fails from now on, or does not fail any more, concerns every pod that is on a node."""
+    if change.ref != PLACE:
+        return ()
+    return [meta.ref(pod) for pod in world.every(_POD) if (pod.get("spec") or {}).get("nodeName")]
 
 
 def _its_pods(world: World, change: Change) -> Iterable[Ref]:

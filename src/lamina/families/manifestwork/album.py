@@ -90,7 +90,7 @@ def album(view: View, answers: Answers) -> Album:
         return Album(
             wanted=wanted,
             current=view.current,
-            stable=_stable(view, view.current, every, answers),
+            stable=wanted if view.current == wanted.tag else _stable(view, view.current, every, answers),
             is_new=True,
             is_kept=False,
             kept=tuple(every),

@@ -12,7 +12,7 @@ from lamina.core.rollout import Step, Target, advance
 from lamina.families.manifestwork.album import Picture
 from lamina.families.manifestwork.march import Toll, march, toll
 from lamina.families.manifestwork.state import State, Where, where
-from lamina.families.manifestwork.strategy import clusters_of
+from lamina.families.manifestwork.strategy import Strategy, clusters_of
 from lamina.families.manifestwork.template import reports_progress
 from lamina.families.manifestwork.view import Placed
 from lamina.families.manifestwork.work import Said, Work
@@ -50,8 +50,6 @@ class Progress:
     clusters: tuple[str, ...]
     standing: Mapping[str, Where] = field(default_factory=dict)
     """Where each cluster is that has the goal."""
-    relabel: tuple[Work, ...] = ()
-    """Works that are what they should be, under another mark."""
     counts: Counts = field(default_factory=Counts)
 
     @property
@@ -71,7 +69,6 @@ def progress(placed: Placed, goal: Picture, wanted: Picture, now: datetime, *, t
     counts = Counts(desired=len(clusters))
     standing: dict[str, Where] = {}
     targets: dict[str, Target] = {}
-    relabel: list[Work] = []
     for cluster in clusters:
         work = placed.works.get(cluster)
         if work is None:
@@ -82,10 +79,8 @@ def progress(placed: Placed, goal: Picture, wanted: Picture, now: datetime, *, t
             targets[cluster] = Target(key=cluster, on_goal=False)
         else:
             here = standing[cluster] = where(work, reports_progress=ruled, now=now)
-            targets[cluster] = _target(placed, cluster, here)
+            targets[cluster] = target(placed.strategy, cluster, here)
             _count(counts, work, here)
-            if work.tag != goal.tag:
-                relabel.append(work)
     if goal.holds == wanted.holds:
         counts.updated = sum(1 for here in standing.values() if here.state is State.SUCCEEDED)
     if turned:
@@ -103,14 +98,14 @@ def progress(placed: Placed, goal: Picture, wanted: Picture, now: datetime, *, t
         toll=over,
         clusters=clusters,
         standing=standing,
-        relabel=tuple(relabel),
         counts=counts,
     )
 
 
-def _target(placed: Placed, cluster: str, here: Where) -> Target:
+def target(strategy: Strategy, cluster: str, here: Where) -> Target:
+    """Return a cluster that has the goal, in the words of the core."""
     if here.state is State.TO_APPLY:
-        if placed.strategy.manner == "ProgressivePerGroup":
+        if strategy.manner == "ProgressivePerGroup":
             # Sent by somebody else, and not taken up yet: its group's turn decides.
             return Target(key=cluster, on_goal=False)
         return Target(key=cluster, on_goal=True, verdict=unknown(here.because), timed=False)

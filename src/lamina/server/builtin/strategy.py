@@ -86,15 +86,13 @@ def prepare_create(strategy: Strategy, obj: Made, stamp: Callable[[], str]) -> N
         strategy.create(obj, obj["metadata"].get("creationTimestamp") or stamp())
 
 
-def prepare_update(
-    strategy: Strategy, new: Made, old: Obj, subresource: str, stamp: Callable[[], str]
-) -> None:
-    """Put back what this endpoint may not change, and count the generation."""
+def prepare_update(strategy: Strategy, new: Made, old: Obj, subresource: str, stamp: str) -> None:
+    """Put back what this endpoint may not change, and count the generation; `stamp` is the present."""
     endpoint = strategy.endpoint(subresource)
     for path in endpoint.restores:
         _restore(new, old, path)
     if endpoint.update is not None:
-        endpoint.update(new, old, stamp())
+        endpoint.update(new, old, stamp)
     _restore(new, old, ("metadata", "generation"))
     counts = endpoint is strategy.main or endpoint.counts
     if counts and any(_at(new, path) != _at(old, path) for path in strategy.counted):

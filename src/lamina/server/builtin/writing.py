@@ -52,10 +52,10 @@ class Writing:
         strategy.prepare_create(self._strategy, made, self._stamp)
         self._show(made, obj)
 
-    def prepare_update(self, new: Made, old: Obj, subresource: str) -> None:
+    def prepare_update(self, new: Made, old: Obj, subresource: str, stamp: str = "") -> None:
         made = self.store({**new}) if self.converts else new
         before = self.store({**old}) if self.converts else old
-        strategy.prepare_update(self._strategy, made, before, subresource, self._stamp)
+        strategy.prepare_update(self._strategy, made, before, subresource, stamp or self._stamp())
         self._show(made, new)
 
     def untracked(self, subresource: str) -> Sequence[tuple[str, ...]]:

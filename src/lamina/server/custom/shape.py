@@ -180,7 +180,7 @@ class CustomShape:
             obj.pop("status", None)
         obj.setdefault("metadata", {})["generation"] = 1
 
-    def prepare_update(self, new: Made, old: Obj, subresource: str) -> None:
+    def prepare_update(self, new: Made, old: Obj, subresource: str, stamp: str = "") -> None:
         if subresource == "status":
             self._only_status(new, old)
             return

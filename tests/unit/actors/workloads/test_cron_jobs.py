@@ -1,6 +1,6 @@
 """Cron jobs: a job each time a schedule is due."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_nothing_happens_before_it_is_due() -> None:
     plan = planned(paper, CRON_JOBS, TICK)
 
     assert jobs(paper) == []
-    assert plan.look_again.total_seconds() == 60.1
+    assert plan.look_again == timedelta(seconds=60.1)
 
 
 def test_a_job_is_made_when_it_is_due_and_noted() -> None:

@@ -150,7 +150,7 @@ class Cats(Paper):
         raise AssertionError(f"the roll never ends: {self.pods()}, {self.condition()}")
 
 
-def touched(cats: Cats) -> list[tuple[str, str]]:
+def touched(cats: Paper) -> list[tuple[str, str]]:
     """Return what was done to pods, in order: deletions, and what each was made with."""
     told = []
     for action in cats.journal:

@@ -1,0 +1,94 @@
+"""`lamina clusters`: the clusters of the running server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from lamina.cli.reaching import with_client
+from lamina.cli.running import choose
+from lamina.client.client import Client
+from lamina.client.kubeconfig import read_kubeconfig
+
+_FIRST = "lamina"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _server_options(command: Command) -> Command:
+    """Give a command the options that say which server it is about."""
+    for option in (
+        click.option("--port", type=int, default=0, metavar="N", help="The one that listens there."),
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="The server that keeps its state there.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def clusters() -> None:
+    """
+    Add, list and remove the clusters of the running server.
+
+    Each has its own objects, kinds and administrator, and a context of its own
+    in the server's kubeconfig.
+    """
+
+
+@clusters.command("list")
+@_server_options
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
+def list_(data: Path | None, port: int, output: str) -> None:
+    """List the clusters of the server, the first one first."""
+    found = json.loads(_ask(data, port, "GET", "/clusters"))["clusters"]
+    if output == "json":
+        click.echo(json.dumps(found, indent=2))
+        return
+    width = max(len(one["name"]) for one in found)
+    for one in found:
+        click.echo(f"{one['name']:<{width}}  {one['server']}")
+
+
+@clusters.command()
+@_server_options
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def add(data: Path | None, port: int, names: tuple[str, ...]) -> None:
+    """Add clusters; those that are there already stay as they are."""
+    for name in names:
+        made = json.loads(_ask(data, port, "PUT", f"/clusters/{name}"))
+        click.echo(f"{made['name']} is at {made['server']}; reach it with --context {made['name']}", err=True)
+
+
+@clusters.command()
+@_server_options
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+def remove(data: Path | None, port: int, names: tuple[str, ...], yes: bool) -> None:
+    """Remove clusters, with everything that is in them."""
+    for name in names:
+        # One that is not there should not be asked about.
+        _ask(data, port, "GET", f"/clusters/{name}")
+    if not yes:
+        click.confirm(f"Remove {', '.join(names)} and everything in there?", abort=True, err=True)
+    for name in names:
+        _ask(data, port, "DELETE", f"/clusters/{name}")
+        click.echo(f"{name} is removed", err=True)
+
+
+def _ask(data: Path | None, port: int, method: str, path: str) -> bytes:
+    """Ask the server itself, as its administrator, whatever context its kubeconfig is set to."""
+    access = read_kubeconfig(Path(choose(data, port).kubeconfig), _FIRST)
+
+    async def ask(client: Client) -> bytes:
+        return await client.request(method, path)
+
+    return with_client(access, ask)

@@ -1,0 +1,96 @@
+"""What a server knows about kinds, for a cluster on paper: what it fills in, what it refuses, how fields merge."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from lamina.core.definitions import DEFINITION
+from lamina.merge.schema import Schema
+from lamina.objects import meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.paper import Paper
+from lamina.server import kind as served
+from lamina.server import metadata as rules
+from lamina.server.builtin.kinds import builtin_kinds
+from lamina.server.custom.kinds import kinds_of
+from lamina.server.fields import invalid_error
+
+_OPEN = Schema()
+_OPEN.type, _OPEN.open = "object", True
+
+
+@cache
+def _built_in() -> dict[tuple[str, str], served.Kind]:
+    return {(kind.api_version, kind.kind): kind for kind in builtin_kinds()}
+
+
+@cache
+def builtin() -> Kinds:
+    """Return the kinds that every cluster serves."""
+    found = sorted(_built_in().values(), key=lambda kind: not kind.preferred)
+    return Kinds(_described(kind) for kind in found if kind.stored)
+
+
+def _described(kind: served.Kind) -> Kind:
+    return Kind(
+        api_version=kind.api_version,
+        kind=kind.kind,
+        plural=kind.plural,
+        namespaced=kind.namespaced,
+        verbs=frozenset(kind.verbs),
+        subresources=frozenset(sub.name for sub in kind.subresources),
+    )
+
+
+class Shapes:
+    """
+    The embedded server's own knowledge, put to use on paper.
+
+    New objects are decoded, defaulted and validated as it would do it; kinds
+    that nobody knows are taken as they come.
+    """
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+        self._custom: dict[tuple[str, str], served.Kind] = {}
+        self._known: dict[Ref, str] = {}
+        paper.admit, paper.schema = self.admit, self.schema
+
+    def admit(self, obj: Made) -> Made:
+        """Return a new object as a server stores it; raises Invalid or BadRequest where it would not."""
+        kind = self._find(obj["apiVersion"], obj["kind"])
+        if kind is None:
+            return obj
+        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+        made = kind.shape.decode(body, served.Findings())
+        kind.shape.default(made)
+        kind.shape.prepare_create(made)
+        causes = [*rules.validate_create(kind, made), *kind.shape.validate_create(made)]
+        if causes:
+            raise invalid_error(kind, meta.name(obj), causes)
+        return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **made}
+
+    def schema(self, ref: Ref) -> Schema:
+        """Return by what an object's fields merge."""
+        kind = self._find(ref.api_version, ref.kind)
+        return kind.schema if kind is not None else _OPEN
+
+    def _find(self, api_version: str, name: str) -> served.Kind | None:
+        found = _built_in().get((api_version, name))
+        if found is not None:
+            return found
+        self._learn()
+        return self._custom.get((api_version, name))
+
+    def _learn(self) -> None:
+        """Take note of definitions that have come or changed."""
+        for definition in self._definitions():
+            ref, version = meta.ref(definition), meta.resource_version(definition)
+            if self._known.get(ref) != version:
+                self._known[ref] = version
+                self._custom |= {(kind.api_version, kind.kind): kind for kind in kinds_of(definition)}
+
+    def _definitions(self) -> list[Obj]:
+        kind = self._paper.kinds.preferred(GroupKind(*DEFINITION))
+        return list(self._paper.listed(kind)) if kind is not None else []

@@ -1,0 +1,99 @@
+"""`lamina up --clusters`, `lamina clusters`, and what else knows of several clusters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.bed.kubectl import kubectl_command
+from tests.cli.conftest import Lamina
+
+
+def listed(lamina: Lamina) -> list[str]:
+    return [one["name"] for one in json.loads(lamina("clusters", "list", "-o", "json").stdout)]
+
+
+def kubectl(lamina: Lamina, *arguments: str) -> str:
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    done = subprocess.run(
+        [kubectl_command(), *arguments],
+        env={**lamina.environ, "KUBECONFIG": running["kubeconfig"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_clusters_come_with_the_server_and_come_and_go_while_it_runs(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "2")
+    assert listed(lamina) == ["lamina", "cluster1", "cluster2"]
+    assert "2 beside the first: cluster1, cluster2" in lamina("status").stdout
+
+    said = lamina("clusters", "add", "east", "west").stderr
+    assert "reach it with --context east" in said
+    assert listed(lamina) == ["lamina", "cluster1", "cluster2", "east", "west"]
+    assert "/clusters/west\n" in lamina("clusters", "list").stdout
+
+    assert lamina("clusters", "remove", "--yes", "west", "cluster1").stderr.endswith("cluster1 is removed\n")
+    assert listed(lamina) == ["lamina", "cluster2", "east"]
+    assert "2 beside the first: cluster2, east" in lamina("status").stdout
+
+
+def test_what_cannot_be_done_to_clusters_is_said(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east")
+
+    assert '"East" is no name for a cluster' in lamina("clusters", "add", "East", code=1).stderr
+    assert "is the first cluster" in lamina("clusters", "add", "lamina", code=1).stderr
+    assert "the first cluster stays" in lamina("clusters", "remove", "--yes", "lamina", code=1).stderr
+    assert 'there is no cluster "west"' in lamina("clusters", "remove", "--yes", "west", code=1).stderr
+    asked = lamina("clusters", "remove", "east", code=130)
+    assert "Remove east and everything in there?" in asked.stderr
+    assert listed(lamina) == ["lamina", "east"]
+
+
+@pytest.mark.parametrize("clusters", ["East", "a,b_c", "1001", "-1"])
+def test_names_that_no_cluster_can_have_are_refused_at_the_start(lamina: Lamina, clusters: str) -> None:
+    said = lamina("up", "--ephemeral", "--port", "0", "--clusters", clusters, code=1).stderr
+
+    assert f"'{clusters}' is no clusters" in said
+
+
+def test_kubectl_has_a_context_for_each_cluster_and_keeps_the_one_it_was_set_to(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east,west")
+
+    kubectl(lamina, "--context", "east", "create", "namespace", "only-here")
+    assert "only-here" in kubectl(lamina, "--context", "east", "get", "namespaces")
+    assert "only-here" not in kubectl(lamina, "--context", "west", "get", "namespaces")
+    assert "only-here" not in kubectl(lamina, "get", "namespaces")
+    assert "FIELD: data" in kubectl(lamina, "--context", "east", "explain", "configmap.data")
+
+    kubectl(lamina, "config", "use-context", "west")
+    lamina("clusters", "add", "north")
+    assert kubectl(lamina, "config", "current-context") == "west\n"
+    lamina("clusters", "remove", "--yes", "west")
+    assert kubectl(lamina, "config", "current-context") == "lamina\n"
+
+
+def test_clusters_are_found_again_and_are_part_of_a_backup(lamina: Lamina, tmp_path: Path) -> None:
+    state, copy, other = (str(tmp_path / name) for name in ("state", "copy.db", "other"))
+    lamina("up", "--detach", "--data", state, "--port", "0", "--simulate", "off", "--clusters", "east,west")
+    kubectl(lamina, "--context", "east", "create", "namespace", "kept")
+    lamina("clusters", "remove", "--yes", "west")
+    kubectl(lamina, "config", "use-context", "east")
+    lamina("backup", copy)
+    lamina("down")
+
+    lamina("up", "--detach", "--data", state, "--port", "0", "--simulate", "off")
+    assert listed(lamina) == ["lamina", "east"]
+    assert "kept" in kubectl(lamina, "--context", "east", "get", "namespaces")
+    lamina("down")
+
+    lamina("restore", copy, "--data", other)
+    lamina("up", "--detach", "--data", other, "--port", "0", "--simulate", "off")
+    assert "kept" in kubectl(lamina, "--context", "east", "get", "namespaces")
