@@ -118,7 +118,7 @@ class App:
         cluster, as parts of it; families and their hooks run on the first.
         """
         is_first = not name
-        cluster = EmbeddedCluster(
+        return EmbeddedCluster(
             self.settings if is_first else replace(self.settings, families="none", hooks=()),
             name=name,
             store=store,
@@ -128,10 +128,6 @@ class App:
             port=self._port,
             stages=self._stages,
         )
-        if not is_first:
-            # All have one clock, and who winds it winds it for all: that is for the server's administrator.
-            cluster.api.administration.clock = None
-        return cluster
 
     async def settled(self) -> None:
         """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 import orjson
 
 from lamina.embedded import EmbeddedCluster
+from lamina.errors import Unavailable
 from lamina.objects.types import Made
 from lamina.server.gate import FIRST, Entry, Gate
 from lamina.server.identity import Authenticator
@@ -57,6 +58,7 @@ class Clusters:
         self._make, self._changed = make, changed
         self._members: dict[str, _Member] = {}
         self._turn = asyncio.Lock()
+        self._stopping = False
         self.gate = Gate(Entry(first.api, first.authenticator), self)
 
     def __iter__(self) -> Iterator[EmbeddedCluster]:
@@ -75,17 +77,19 @@ class Clusters:
 
     async def start(self, wanted: Sequence[str]) -> None:
         """Have the clusters that are wanted, and those that were there before."""
-        for record in self._records():
-            if record.ending:
-                await self._forget(record, View(self._log, record.place))
-            else:
-                await self._begin(record)
-        for name in wanted:
-            if name not in self._members:
-                await self._begin(await self._note(name))
+        async with self._turn:
+            for record in self._records():
+                if record.ending:
+                    await self._forget(record, View(self._log, record.place))
+                else:
+                    await self._begin(record)
+            for name in wanted:
+                if name not in self._members:
+                    await self._begin(await self._note(name))
 
     async def stop(self) -> None:
         """End what runs on them; they are there again at the next start."""
+        self._stopping = True
         async with self._turn:
             members, self._members = self._members, {}
             for name, member in members.items():
@@ -107,6 +111,8 @@ class Clusters:
 
     async def add(self, name: str) -> bool:
         async with self._turn:
+            if self._stopping:
+                raise Unavailable("the server is stopping")
             if name in self._members:
                 return False
             await self._begin(await self._note(name))

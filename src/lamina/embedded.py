@@ -45,6 +45,8 @@ from lamina.stages import load_stages
 CONTROLLERS = Identity("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PORT = 6443
+_DISCOVERS = 3600.0
+"""How often is looked what is served, in seconds: kinds come and go with their definitions here, and those are heard."""
 _QUIET = 32
 """After how many turns of the loop in which nobody had anything to do it is believed that nobody has."""
 
@@ -69,6 +71,7 @@ class EmbeddedCluster:
         authority: str = "",
         port: int = _PORT,
         stages: Sequence[Stage] | None = None,
+        also: Sequence[Callable[[EmbeddedCluster], Manager]] = (),
     ) -> None:
         """
         Make a cluster on a store, or on one that is forgotten at the end.
@@ -76,6 +79,7 @@ class EmbeddedCluster:
         A store that is handed in stays open. `authority` is the certificate, in
         PEM, that leads to trust in whoever serves this cluster, and `port` is where.
         `stages` are those that the settings name, where they have been read already.
+        What `also` returns runs on it besides, for as long as it does.
         """
         self.settings = settings if settings is not None else Settings()
         self.name = name
@@ -84,6 +88,7 @@ class EmbeddedCluster:
         self.reload_hooks: Callable[[], None] = lambda: None
         self.authenticator = authenticator or Authenticator({})
         self._owns_store = store is None
+        self._also = also
         self._authority, self._port = authority, port
         pods = self.settings.simulate == "pods"
         self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
@@ -174,6 +179,8 @@ class EmbeddedCluster:
         await self._seed()
         await self._start_actors(tasks)
         await self._start_families()
+        for manager in self._also:
+            await self._run(manager(self), tasks)
         self._ready = True
 
     async def _seed(self) -> None:
@@ -194,7 +201,14 @@ class EmbeddedCluster:
             )
 
     async def _start_actors(self, tasks: Background) -> None:
-        manager = Manager(self.client(CONTROLLERS), self._actors(), clock=self.clock, log=log)
+        await self._run(
+            Manager(
+                self.client(CONTROLLERS), self._actors(), clock=self.clock, log=log, discovers=_DISCOVERS
+            ),
+            tasks,
+        )
+
+    async def _run(self, manager: Manager, tasks: Background) -> None:
         self.managers.append(manager)
         tasks.start(manager.run())
         await manager.ready()
@@ -220,10 +234,8 @@ class EmbeddedCluster:
         await declare(client, hooks.manifests)
         # They end before the hooks they would call.
         tasks = await self._stack.enter_async_context(Background())
-        manager = product(client, families, self.clock, calls)
-        self.managers.append(manager)
-        tasks.start(manager.run())
-        await manager.ready()
+        manager = product(client, families, self.clock, calls, discovers=_DISCOVERS)
+        await self._run(manager, tasks)
         if self.settings.hooks:
             self.reload_hooks = hooks.reload
             tasks.start(follow(hooks, client, calls, manager))

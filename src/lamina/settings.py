@@ -51,7 +51,7 @@ class Settings:
     )
     families: str = _setting(
         "all",
-        "Which families run, comma-separated (metacontroller), or all, or none. With simulate off, none.",
+        "Which families run, comma-separated (metacontroller, manifestwork), or all, or none. With simulate off, none.",
     )
     hooks: tuple[Path, ...] = _setting(
         (), "Python files whose hooks run beside the families; comma-separated in the environment."

@@ -36,6 +36,7 @@ class Verdict:
     name: str
     passed: bool
     seconds: float
+    attempts: int = 1
     trouble: str = ""
 
 
@@ -78,7 +79,8 @@ def judge(which: Which, names: Sequence[str], *, shards: int, keep: Path | None 
             names, [folder / f"report-{number}.json" for number in range(len(parts))], running
         )
     for verdict in verdicts:
-        print(f"{'ok  ' if verdict.passed else 'FAIL'}  {verdict.seconds:6.1f} s  {verdict.name}")
+        again = f" (at attempt {verdict.attempts})" if verdict.attempts > 1 else ""
+        print(f"{'ok  ' if verdict.passed else 'FAIL'}  {verdict.seconds:6.1f} s  {verdict.name}{again}")
         if verdict.trouble:
             print("      " + verdict.trouble.replace("\n", "\n      "))
     failed = [verdict for verdict in verdicts if not verdict.passed]
@@ -132,6 +134,8 @@ def _suite(
             f"--ginkgo.focus={focus(names)}",
             f"--ginkgo.json-report={folder / f'report-{number}.json'}",
             f"--ginkgo.timeout={PATIENCE:.0f}s",
+            # The suite's own limits are those of a quiet machine: what fails is asked once more.
+            "--ginkgo.flake-attempts=2",
             "--ginkgo.no-color",
             "--ginkgo.v",
         ],
@@ -169,5 +173,6 @@ def _verdict(spec: dict[str, Any]) -> Verdict | None:
         name=_plain(" ".join(texts)) if spec["LeafNodeType"] == "It" else f"({spec['LeafNodeType']})",
         passed=passed,
         seconds=spec["RunTime"] / 1e9,
+        attempts=spec.get("NumAttempts") or 1,
         trouble="" if passed else f"{spec['State']}: {failure.get('Message', '').strip()}",
     )

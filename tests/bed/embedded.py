@@ -42,7 +42,7 @@ def embedded_server(*, history: str | None = None, data: Path | None = None, pod
         elapsed = Stopwatch()
         program = start("lamina", command, folder / "lamina.log")
         undo.callback(program.stop)
-        until("the kubeconfig was written", kubeconfig.is_file, programs=[program], patience=30, every=0.005)
+        until("the kubeconfig was written", kubeconfig.is_file, programs=[program], every=0.005)
         ready_after = elapsed()
         access = read_kubeconfig(kubeconfig)
         ca_file = folder / "ca.crt"

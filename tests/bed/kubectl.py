@@ -81,7 +81,7 @@ class Kubectl:
         return done.out
 
     def attempt(
-        self, *arguments: str, given: str | None = None, patience: float = 120.0, editor: str | None = None
+        self, *arguments: str, given: str | None = None, patience: float = 300.0, editor: str | None = None
     ) -> Outcome:
         """Run kubectl, with `given` as its standard input, and return how it ended."""
         done = subprocess.run(

@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T], wanted: Callable[[T], bool] = bool, *, patience: float = 30.0) -> T:
+def eventually(look: Callable[[], T], wanted: Callable[[T], bool] = bool, *, patience: float = 120.0) -> T:
     """
     Return the first answer of `look` that is `wanted`, by default the first true one.
 
@@ -21,6 +21,6 @@ def eventually(look: Callable[[], T], wanted: Callable[[T], bool] = bool, *, pat
     return answer
 
 
-def settles_at(look: Callable[[], T], expected: T, *, patience: float = 30.0) -> None:
+def settles_at(look: Callable[[], T], expected: T, *, patience: float = 120.0) -> None:
     """Wait until `look` answers `expected`."""
     eventually(look, lambda answer: answer == expected, patience=patience)

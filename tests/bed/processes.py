@@ -73,7 +73,7 @@ def until(
     look: Callable[[], T | None],
     *,
     programs: Sequence[Program] = (),
-    patience: float = 60.0,
+    patience: float = 180.0,
     every: float = 0.02,
 ) -> T:
     """

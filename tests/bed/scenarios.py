@@ -22,6 +22,7 @@ LISTED = ROOT / "tests" / "conformance" / "listed.txt"
 KNOWN = (
     *(f"C{number:02}" for number in range(1, 81)),
     *(f"MC-{number}" for number in range(1, 91)),
+    *(f"MW-{number}" for number in range(1, 62)),
 )
 
 

@@ -67,7 +67,7 @@ class Server:
 def is_ready(api: Api) -> bool:
     """Return whether the server says it is ready; one that does not answer is not."""
     try:
-        return api.get("/readyz", patience=2.0).code == 200
+        return api.get("/readyz", patience=10.0).code == 200
     except OSError:
         return False
 
@@ -75,7 +75,7 @@ def is_ready(api: Api) -> bool:
 def has_default_account(api: Api) -> bool:
     """Return whether pods could be created in the default namespace."""
     try:
-        return api.get("/api/v1/namespaces/default/serviceaccounts/default", patience=2.0).code == 200
+        return api.get("/api/v1/namespaces/default/serviceaccounts/default", patience=10.0).code == 200
     except OSError:
         return False
 
@@ -83,7 +83,7 @@ def has_default_account(api: Api) -> bool:
 def has_node(api: Api) -> bool:
     """Return whether there is a node that takes pods."""
     try:
-        found = api.get("/api/v1/nodes/sim-0", patience=2.0)
+        found = api.get("/api/v1/nodes/sim-0", patience=10.0)
     except OSError:
         return False
     return found.code == 200 and not found.json["spec"].get("taints")

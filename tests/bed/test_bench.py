@@ -1,9 +1,12 @@
 """The arithmetic of the benchmark."""
 
 import os
+from collections import Counter
 
 import pytest
 
+from bench.metacontroller import Row, growth, table
+from bench.story import Asked, Spent
 from bench.table import ROWS, busiest_load, comparison, failures, middle, ratio
 from bench.usage import family, processor_seconds, resident_bytes
 
@@ -59,3 +62,35 @@ def test_the_load_generator_says_how_busy_it_was() -> None:
     rounds = [{"get, 1": {"client_cpu_us": 20.0, "rate": 10_000.0}, "memory at rest": {"MiB": 1.0}}]
 
     assert busiest_load(rounds) == 0.2
+
+
+def spent(requests: int, reads: int = 0) -> Spent:
+    return Spent(
+        seconds=2.0,
+        requests=Counter(POST=requests, GET=reads),
+        events=3,
+        processor=0.5,
+        resident=64 << 20,
+        calls=7,
+    )
+
+
+def test_more_requests_than_a_tenth_above_the_least_are_said() -> None:
+    rows = [
+        Row(work=f"{reads} reads, from nothing", size=1, least=100, spent=spent(100, reads))
+        for reads in (10, 11)
+    ]
+    few, many = (line.split() for line in table(rows).splitlines()[1:])
+
+    assert few[4:8] == ["2.0", "110", "100", "1.10x"]
+    assert many[7:9] == ["1.11x", "over"]
+    assert growth(rows[:1]).strip() == "10 reads, from nothing: 5,000 us of CPU a write, 50 writes a second"
+
+
+def test_what_was_not_done_in_time_is_said() -> None:
+    assert "not done in time" in table([Row(work="much", size=1, least=1, spent=None)])
+
+
+def test_requests_are_named_as_the_server_counts_them() -> None:
+    assert Asked("POST", "/api/v1/namespaces/default/configmaps", {}).what == "POST configmaps"
+    assert Asked("PATCH", "/api/v1/namespaces/default/configmaps/a", {}).what == "PATCH configmaps"

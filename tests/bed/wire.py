@@ -68,7 +68,7 @@ class Api:
         *,
         content: str | None = JSON,
         headers: Mapping[str, str] | None = None,
-        patience: float = 30.0,
+        patience: float = 60.0,
     ) -> Answer:
         """
         Send one request and return its whole answer.
@@ -106,7 +106,7 @@ class Api:
         return self.call("PATCH", path, body, content=content, **options)
 
     def lines(
-        self, path: str, *, headers: Mapping[str, str] | None = None, patience: float = 30.0
+        self, path: str, *, headers: Mapping[str, str] | None = None, patience: float = 60.0
     ) -> Iterator[Any]:
         """Yield each line of a stream as it arrives, decoded, until the server ends it."""
         with closing(self._connection(patience)) as connection:

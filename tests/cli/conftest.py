@@ -31,7 +31,7 @@ class Lamina:
             env=self.environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
@@ -57,7 +57,7 @@ def _down(command: Lamina) -> bytes:
         [sys.executable, "-m", "lamina", "down"],
         env=command.environ,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     return stopped.stderr

@@ -227,5 +227,5 @@ def test_watch_prints_a_line_whenever_something_changes(lamina: Lamina, output: 
         assert settled and ("2/2" in settled[-1] or json.loads(settled[-1])["revision"] == 2)
     finally:
         watching.terminate()
-        watching.wait(timeout=30)
+        watching.wait(timeout=120)
         watching.stdout.close()

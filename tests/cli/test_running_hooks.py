@@ -43,8 +43,11 @@ def test_crds_prints_the_kinds(lamina: Lamina) -> None:
     made = said(lamina, "crds")
 
     assert [one["spec"]["names"]["kind"] for one in made] == [
-        "CompositeController", "DecoratorController", "ControllerRevision",
+        "CompositeController", "DecoratorController", "ControllerRevision", "ManagedCluster", "ManagedClusterSet",
+        "ManagedClusterSetBinding", "AddOnPlacementScore", "Placement", "PlacementDecision", "ManifestWork",
+        "ManifestWorkReplicaSet", "AppliedManifestWork",
     ]  # fmt: skip
+    assert said(lamina, "crds", "--families", "metacontroller") == made[:3]
     assert list(yaml.safe_load_all(lamina("crds").stdout)) == made
     assert "there is no family 'none such'" in lamina("crds", "--families", "none such", code=1).stderr
 
@@ -129,7 +132,7 @@ def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_
         assert "finalizers" not in api.get(f"{GROUP}/sets/a").json["metadata"]
     finally:
         process.terminate()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
         process.stderr.close()
     assert not _children(process), "the hooks end with it"
 

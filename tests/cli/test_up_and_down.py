@@ -137,7 +137,7 @@ def test_in_the_foreground_a_signal_stops_it_and_ends_its_watches(
     process.send_signal(number)
 
     assert {event["type"] for event in events} <= {"ADDED", "BOOKMARK"}, "the stream ends, without an error"
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=120) == 0
     process.stderr.close()
 
 

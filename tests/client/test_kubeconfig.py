@@ -73,6 +73,29 @@ def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
+def test_a_kubeconfig_may_lead_to_several_clusters(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    first = Access(server="https://127.0.0.1:1", token="one")
+    east = Access(server="https://127.0.0.1:1/clusters/east", token="two")
+
+    write_kubeconfig(file, first, others={"east": east})
+
+    assert (read_kubeconfig(file), read_kubeconfig(file, "east")) == (first, east)
+
+
+@pytest.mark.parametrize(("chosen", "current"), [("east", "east"), ("gone", "lamina"), ("lamina", "lamina")])
+def test_a_context_that_somebody_chose_stays_chosen_while_it_is_there(
+    tmp_path: Path, chosen: str, current: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "current-context": chosen}))
+    access = Access(server="https://127.0.0.1:1", token="one")
+
+    write_kubeconfig(file, access, others={"east": access})
+
+    assert yaml.safe_load(file.read_text())["current-context"] == current
+
+
 def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text("old")

@@ -51,7 +51,7 @@ def home(tmp_path: Path) -> Iterator[dict[str, str]]:
         [*lamina, "up", "--detach", "--port", "0"], env=environ, check=True, capture_output=True, timeout=60
     )
     yield environ
-    subprocess.run([*lamina, "down"], env=environ, check=False, capture_output=True, timeout=60)
+    subprocess.run([*lamina, "down"], env=environ, check=False, capture_output=True, timeout=180)
 
 
 def test_what_to_try_next_works_and_prints_what_it_says(home: dict[str, str]) -> None:
@@ -67,7 +67,7 @@ def test_what_to_try_next_works_and_prints_what_it_says(home: dict[str, str]) ->
             env=home,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

@@ -177,7 +177,7 @@ async def test_a_process_that_dies_is_started_again(tmp_path: Path, end: str) ->
             HookError, match=r"sync hook fatal could not answer: the process of hooks.py ended"
         ):
             await call("fatal")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 try:
                     assert await call("fine") == {"children": []}

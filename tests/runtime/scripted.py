@@ -110,7 +110,7 @@ class Script:
         parsed = dict(parse_qsl(urlencode(query)))
         self.asked.append(Asked(method, path, parsed, headers, orjson.loads(body) if body else None))
         self._arrived.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not (foreseen := self._replies.get((method, path))):
                 self._foreseen.clear()
                 await self._foreseen.wait()

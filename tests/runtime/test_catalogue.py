@@ -49,7 +49,7 @@ class Watched:
         self.catalogue.hear(Change(DEFINITION, before, after))
 
     async def until_changed(self) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await self.changed.wait()
         self.changed.clear()
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from lamina.clock import ManualClock, WallClock
+from lamina.clock import ManualClock, PacedClock, WallClock, pass_time
 
 MINUTE = timedelta(minutes=1)
 
@@ -77,6 +77,67 @@ async def test_wall_time_rings() -> None:
 
     clock.call_at(clock.now(), rung.set)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await rung.wait()
         await clock.sleep_until(clock.now())
+
+
+async def test_a_clock_that_runs_fast_rings_early() -> None:
+    clock, rung = PacedClock(3600.0), asyncio.Event()
+    start = clock.now()
+
+    clock.call_at(start + MINUTE, rung.set)
+    async with asyncio.timeout(5):
+        await rung.wait()
+        await clock.sleep(MINUTE)
+
+    assert clock.now() >= start + 2 * MINUTE
+
+
+async def test_a_clock_that_stands_still_rings_what_it_is_wound_to() -> None:
+    clock, heard = PacedClock(0.0), []
+    start = clock.now()
+    clock.call_at(start + MINUTE, lambda: heard.append("rung"))
+    await asyncio.sleep(0)
+    assert clock.now() == start
+
+    clock.wind(MINUTE)
+
+    assert heard == ["rung"]
+    assert clock.now() == start + MINUTE
+
+
+async def test_a_clock_goes_on_from_the_present_at_another_pace() -> None:
+    clock, rung = PacedClock(0.0), asyncio.Event()
+    start = clock.now()
+    clock.wind(MINUTE)
+    clock.call_at(clock.now() + MINUTE, rung.set)
+
+    clock.run_at(3600.0)
+    async with asyncio.timeout(5):
+        await rung.wait()
+
+    assert clock.speed == 3600.0
+    clock.run_at(0.0)
+    assert clock.now() >= start + 2 * MINUTE
+
+
+async def test_time_passes_alarm_by_alarm_and_each_is_seen_to_before_the_next() -> None:
+    clock, heard = ManualClock(), list[str]()
+    start = clock.now()
+
+    async def settled() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        for number in range(3):
+            await clock.sleep(MINUTE)
+            heard.append(f"{number} at {(clock.now() - start) // MINUTE}")
+
+    working = asyncio.ensure_future(work())
+    await pass_time(clock, 5 * MINUTE, settled)
+    await working
+
+    assert heard == ["0 at 1", "1 at 2", "2 at 3"]
+    assert clock.now() == start + 5 * MINUTE

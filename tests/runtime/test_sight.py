@@ -105,7 +105,7 @@ async def test_what_nobody_watches_is_not_waited_for(patient: Seeing) -> None:
 
 async def test_a_worker_forgets_what_it_wrote_only_once_that_can_be_seen(patient: Seeing) -> None:
     client = Client(patient.script)
-    worker = Worker(
+    worker: Worker[None] = Worker(
         Controller(name="none", watches=(), gather=lambda world, ref: None, plan=lambda view, answers, now: NOTHING),
         sight=patient.sight,
         asker=Asker(client, None),

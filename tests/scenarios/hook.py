@@ -14,7 +14,7 @@ Said = dict[str, Any]
 Reply = Said | bytes | web.Response
 Answer = Callable[[Said], Reply | Awaitable[Reply]]
 
-PATIENCE = 90.0
+PATIENCE = 120.0
 
 
 class Hook:
@@ -57,6 +57,11 @@ class Hook:
                 await self._news.wait_for(lambda: self.count(path) >= times)
         except TimeoutError:
             raise AssertionError(f"called {self.count(path)} times at {path or 'any path'}") from None
+
+    async def heard(self, wanted: Callable[[Said], bool], since: int = 0) -> None:
+        """Wait until it has been asked something, at the earliest after so many calls."""
+        async with asyncio.timeout(PATIENCE), self._news:
+            await self._news.wait_for(lambda: any(map(wanted, self.requests[since:])))
 
     def count(self, path: str = "") -> int:
         """Return how often it has been called."""

@@ -19,7 +19,7 @@ from lamina.objects.types import Made, Obj, Ref
 from lamina.settings import Settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 @dataclass

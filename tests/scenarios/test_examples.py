@@ -291,7 +291,7 @@ async def test_webhook_auth_lets_in_who_has_certificate_and_token(tmp_path: Path
         await story.edit(story.at("Secret", "hook-client"), {"data": {"token": "d3Jvbmc="}})
         await story.edit(story.parent("GuardedGreeting", "hello"), {"spec": {"text": "nobody"}})
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             told: list[str] = []
             while not any("unsupported status code: 401" in one for one in told):
                 await asyncio.sleep(0.05)

@@ -1,6 +1,7 @@
 """The examples about processes: whose controllers run where, who takes over, and what is counted."""
 
 import asyncio
+import gzip
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
@@ -88,6 +89,23 @@ async def test_prometheus_monitoring_counts_what_hooks_are_asked() -> None:
     assert any('code="200"' in line and 'url="hook:namespaces/sync"' in line for line in lines)
 
 
+async def test_pprof_profiling_says_what_tasks_wait_for_and_what_costs_time() -> None:
+    reused, where = EXAMPLES / "namespace-list-v2", f"127.0.0.1:{free_port()}"
+    async with telling("pprof-profiling", hooks=False, families="none") as story:
+        shared = Story(reused, story.client)
+        await shared.apply("kinds.yaml", "places.yaml")
+        command = ("-m", "lamina", "run", str(reused / "hooks.py"), "--kubeconfig", str(story.kubeconfig))
+        async with process(*command, "--pprof-address", where), aiohttp.ClientSession() as session:
+            await said(story, "default", {"names": "harbour"}, "places")
+            async with session.get(f"http://{where}/debug/pprof/goroutine") as answer:
+                tasks = await answer.text()
+            async with session.get(f"http://{where}/debug/pprof/profile?seconds=0.2") as answer:
+                profile = gzip.decompress(await answer.read())
+
+    assert "Worker.run" in tasks
+    assert b"nanoseconds" in profile
+
+
 @asynccontextmanager
 async def process(*words: str) -> AsyncIterator[Process]:
     """Run a program of ours until the end of the block."""
@@ -103,6 +121,6 @@ async def process(*words: str) -> AsyncIterator[Process]:
 async def heard(process: Process, words: str) -> None:
     """Wait until a process says something."""
     assert process.stderr is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while words not in (line := (await process.stderr.readline()).decode()):
             assert line, f"it ended without saying {words}"

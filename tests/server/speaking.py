@@ -22,7 +22,7 @@ from lamina.server.identity import Authenticator
 from lamina.server.listener import Listener, TlsFiles, listen, open_socket
 from lamina.server.request import ADMIN, Answer, Request
 
-LONG = 20.0
+LONG = 60.0
 """Seconds after which a test that waits has failed."""
 TOKEN = "sesame"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

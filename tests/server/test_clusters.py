@@ -229,6 +229,30 @@ async def test_each_cluster_counts_its_own_requests_and_objects(app: App) -> Non
     assert "west" not in await counted("")
 
 
+async def test_a_fault_breaks_its_own_cluster(app: App) -> None:
+    fault = {"fault": "refuse", "verbs": ["list"], "resources": ["secrets"]}
+    status, _ = await ask(app, "POST", "/clusters/east/lamina/faults", fault)
+    assert status == 201
+
+    secrets = "/api/v1/namespaces/default/secrets"
+    broken, _ = await ask(app, "GET", f"/clusters/east{secrets}")
+    whole = [(await ask(app, "GET", f"{way}{secrets}"))[0] for way in ("/clusters/west", "")]
+    await ask(app, "DELETE", "/clusters/east/lamina/faults")
+
+    assert (broken, whole) == (503, [200, 200])
+
+
+async def test_the_clock_is_wound_for_all_clusters_by_who_administers_the_server(app: App) -> None:
+    assert (await ask(app, "POST", "/clusters/east/lamina/clock", {"wind": 60}))[0] == 403
+    before = next(iter(app.clusters)).clock.now()
+
+    status, _ = await ask(app, "POST", "/lamina/clock", {"wind": 3600})
+
+    assert status == 200
+    for cluster in app.clusters:
+        assert (cluster.clock.now() - before).total_seconds() >= 3600
+
+
 # The pages of the server
 
 

@@ -117,7 +117,7 @@ async def test_a_certificate_is_remembered_when_a_session_is_resumed(app: App) -
             f"POST {WHOAMI} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(REVIEW)}\r\nConnection: close\r\n\r\n"
         )
         with (
-            socket.create_connection(("127.0.0.1", port or 0), timeout=20) as plain,
+            socket.create_connection(("127.0.0.1", port or 0), timeout=60) as plain,
             tls.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as wrapped,
         ):
             wrapped.sendall(request.encode() + REVIEW)

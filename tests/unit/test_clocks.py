@@ -50,6 +50,7 @@ WALL = {
     "runtime/profiling.py": "how long things took",
     "runtime/queue.py": "how long keys waited for a worker",
     "runtime/sight.py": "patience with a watch that is late",
+    "runtime/telling.py": "so many events a second",
     "runtime/together.py": "gives others a turn",
     "runtime/worker.py": "how long things took, and patience with a first look",
     "server/administration.py": "says how far its clock is ahead of everybody's",

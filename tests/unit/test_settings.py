@@ -32,6 +32,20 @@ def test_hooks_files_may_be_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("3", ("cluster1", "cluster2", "cluster3")),
+        ("0", ()),
+        ("east, west,east", ("east", "west")),
+        (2, ("cluster1", "cluster2")),
+        (["east", "west"], ("east", "west")),
+    ],
+)
+def test_clusters_are_counted_or_named(said: object, names: tuple[str, ...], tmp_path: Path) -> None:
+    assert load({"clusters": said}, {"HOME": str(tmp_path)}).clusters == names
+
+
+@pytest.mark.parametrize(
     ("flags", "said"),
     [
         ({"port": "http"}, "the command line: 'http' is no port"),
@@ -41,6 +55,8 @@ def test_hooks_files_may_be_several(tmp_path: Path) -> None:
         ({"log": "loud"}, "'loud' is no log"),
         ({"simulate": "all"}, "'all' is no simulate"),
         ({"nodes": "-1"}, "is no nodes"),
+        ({"clusters": "East"}, "'East' is no clusters"),
+        ({"clusters": "1001"}, "is no clusters"),
         ({"colour": "red"}, "there is no setting colour"),
     ],
 )

@@ -225,7 +225,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
         waiting.extend(reversed(children(node)))
 
 
-@dataclass(frozen=True)
+@node(frozen=True, slots=False)
 class Source:
     """The text of an expression, and what to call it in messages. Offsets count code points."""
 
@@ -249,7 +249,7 @@ class Source:
         return self.text[start:end]
 
 
-@dataclass(frozen=True, slots=True)
+@node(frozen=True, slots=True)
 class Parsed:
     """An expression that has been read; `macro_calls` has the calls that macros replaced, by new id."""
 
@@ -273,7 +273,7 @@ class Reference:
     constant: Literal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node(frozen=True, slots=True)
 class Checked:
     """
     An expression whose types are known.

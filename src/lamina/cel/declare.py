@@ -72,7 +72,7 @@ class Function:
     globals: tuple[Overload, ...] = field(init=False, compare=False, repr=False)
     """The overloads that are not."""
     memory: dict[Any, Any] = field(init=False, compare=False, repr=False)
-    """What the checker has found out about calls with arguments of simple types."""
+    """What the checker has found out about calls, by the codes of their arguments' types."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", tuple(o for o in self.overloads if o.member))
@@ -230,8 +230,14 @@ class Environment:
     limits: Limits = field(default_factory=Limits)
     namespaces: frozenset[str] = field(init=False, compare=False, repr=False)
     """The first parts of all names that have several."""
+    macro_names: frozenset[str] = field(init=False, compare=False, repr=False)
+    """What macros are called."""
+    memory: dict[str, Any] = field(init=False, compare=False, repr=False)
+    """What the checker has found out about names."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "memory", {})
+        object.__setattr__(self, "macro_names", frozenset(macro for macro, _, _ in self.macros))
         named = (self.functions, self.variables, self.constants, self.types)
         parts = {name.partition(".")[0] for names in named for name in names if "." in name}
         object.__setattr__(self, "namespaces", frozenset(parts | {"google"}))

@@ -10,6 +10,8 @@ reading goes on behind it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from lamina.cel.errors import Issue
@@ -38,30 +40,37 @@ _TEXT: Final = "|".join(
 )
 _WORDS: Final = re.compile(
     rf"""
-    [\t\ \r\n\f]*
-    (?: (?P<IDENTIFIER>(?![bB]?[rR]?["'])[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<sign>==|!=|<=|>=|&&|\|\||\.(?![0-9])|/(?!/)|[<>\[\]{{}}(),\-!?:+*%])
-      | (?P<STRING>{_TEXT})
-      | (?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
-      | (?P<NUM_UINT>0x[0-9a-fA-F]+[uU]|[0-9]+[uU])
-      | (?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)
-      | (?P<BYTES>[bB](?:{_TEXT}))
-      | (?P<comment>//[^\n]*)
-      | (?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/\ ]+`)
-      | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<end>\Z)
+    ( [A-Za-z_][A-Za-z0-9_]*+(?!["'])
+    | \.(?![0-9])
+    | [(),\[\]{{}}?:+*%\-]
+    | [<>!]=?|==|&&|\|\||/(?!/)
+    | {_TEXT}
+    | [0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?
+    | 0x[0-9a-fA-F]+[uU]?|[0-9]+[uU]?
+    | [bB](?:{_TEXT})
+    | //[^\n]*
+    | `[A-Za-z0-9_.\-/\ ]+`
+    | [A-Za-z_][A-Za-z0-9_]*
     )
     """,
     re.VERBOSE,
 )
-_BLANK: Final = re.compile(r"[\t \r\n\f]*")
+"""One group, so that splitting a text by it gives words and what is between them in turn."""
+_BLANK: Final = "\t \r\n\f"
+_BLANKS: Final = re.compile(rf"[{_BLANK}]*")
 _BEGUN_TEXT: Final = {
     '"': re.compile(rf'"(?:{_ESCAPE}|[^\\"\n\r])*'),
     "'": re.compile(rf"'(?:{_ESCAPE}|[^\\'\n\r])*"),
 }
 _BEGUN_ESCAPE: Final = re.compile(r"\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?")
 _BEGUN_FIELD: Final = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
-_WORDS_OF_THEIR_OWN: Final = frozenset({"true", "false", "null", "in"})
+_SIGNS: Final = (
+    "==", "!=", "<=", ">=", "&&", "||", ".", "/", "<", ">", "[", "]", "{", "}", "(", ")", ",", "-", "!", "?", ":", "+",
+    "*", "%",
+)  # fmt: skip
+_KINDS: Final = {word: word for word in (*_SIGNS, "true", "false", "null", "in")}
+"""Words that are a kind of their own."""
+_COMMENT: Final = "//"
 
 
 class Token(NamedTuple):
@@ -72,44 +81,78 @@ class Token(NamedTuple):
     text: str
 
 
-def tokenize(text: str) -> tuple[list[Token], list[Issue]]:
-    """Return the tokens of a text, the last of them EOF, and what could not be read."""
-    tokens: list[Token] = []
+class Tokens:
+    """
+    The words of a text, the last of them EOF: their kinds, how they are written and where they start.
+
+    Three lists rather than one of tokens, because most readers want one of the three.
+    """
+
+    __slots__ = ("issues", "kinds", "starts", "texts")
+
+    def __init__(self, kinds: list[str], texts: list[str], starts: list[int], issues: list[Issue]) -> None:
+        self.kinds, self.texts, self.starts, self.issues = kinds, texts, starts, issues
+
+    def __iter__(self) -> Iterator[Token]:
+        return map(Token, self.kinds, self.starts, self.texts)
+
+
+def tokenize(text: str) -> Tokens:
+    """Return the tokens of a text, and what could not be read."""
+    parts = _WORDS.split(text)
     issues: list[Issue] = []
-    append, new = tokens.append, tuple.__new__
-    start, done = 0, False
-    while not done:
-        done = True
-        for found in _WORDS.finditer(text, start):
-            if found.start() != start:
-                done = False
-                break
-            kind = found.lastgroup
-            assert kind is not None
-            word, start = found.group(kind), found.end()
-            if kind == IDENTIFIER or kind == "word":
-                kind = word if word in _WORDS_OF_THEIR_OWN else IDENTIFIER
-            elif kind == "sign":
-                kind = word
-            elif kind == "end":
-                break
-            elif kind == "comment":
-                continue
-            append(new(Token, (kind, start - len(word), word)))
-        if not done:
-            start = _skip(text, start, issues)
-    append(Token(EOF, len(text), EOF))
-    return tokens, issues
+    if "".join(parts[::2]).strip(_BLANK):
+        parts, issues = _readable(text)
+    starts = [*accumulate(map(len, parts))][::2]
+    known = _KINDS.get
+    texts = parts[1::2]
+    kinds = [known(word) or (IDENTIFIER if word.isidentifier() else _kind(word)) for word in texts]
+    if _COMMENT in kinds:
+        kept = [place for place, kind in enumerate(kinds) if kind != _COMMENT]
+        kinds, texts = [kinds[place] for place in kept], [texts[place] for place in kept]
+        starts = [*(starts[place] for place in kept), len(text)]
+    kinds.append(EOF)
+    texts.append(EOF)
+    return Tokens(kinds, texts, starts, issues)
 
 
-def _skip(text: str, start: int, issues: list[Issue]) -> int:
-    """Complain about what starts no word, and return where to go on."""
-    blank = _BLANK.match(text, start)
-    at = blank.end() if blank else start
-    stop = unreadable(text, at)
-    shown = text[at : stop + 1].replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    issues.append(Issue(at, f"Syntax error: token recognition error at: '{shown}'"))
-    return min(stop + 1, len(text))
+def _kind(word: str) -> str:
+    """Return what a word is that is neither a name nor a kind of its own."""
+    first, last = word[0], word[-1]
+    if first == "/":
+        return _COMMENT
+    if first == "`":
+        return ESCAPED
+    if last in "\"'":
+        return BYTES if first in "bB" else STRING
+    if last in "uU":
+        return UINT
+    if word.startswith("0x"):
+        return INT
+    return INT if word.isdigit() else FLOAT
+
+
+def _readable(text: str) -> tuple[list[str], list[Issue]]:
+    """Return the words of a text, and what is between them, where that is more than blanks."""
+    parts: list[str] = []
+    issues: list[Issue] = []
+    behind, at = 0, _after_blanks(text, 0)
+    while at < len(text):
+        found = _WORDS.match(text, at)
+        if found is not None:
+            parts += [text[behind:at], found.group()]
+            behind = stop = found.end()
+        else:
+            stop = min(unreadable(text, at) + 1, len(text))
+            shown = text[at:stop].replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+            issues.append(Issue(at, f"Syntax error: token recognition error at: '{shown}'"))
+        at = _after_blanks(text, stop)
+    return [*parts, text[behind:]], issues
+
+
+def _after_blanks(text: str, start: int) -> int:
+    blanks = _BLANKS.match(text, start)
+    return blanks.end() if blanks else start
 
 
 def unreadable(text: str, start: int) -> int:

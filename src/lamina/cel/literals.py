@@ -6,52 +6,57 @@ import math
 from typing import Final, TypeAlias
 
 from lamina.cel.ast import Literal, LiteralKind
-from lamina.cel.lex import BYTES, FLOAT, INT, STRING, UINT, Token
+from lamina.cel.lex import BYTES, FLOAT, INT, STRING, UINT
 from lamina.cel.numbers import UInt
 from lamina.cel.unescape import EscapeError, bytes_of, text_of
 
 LITERALS: Final = frozenset({BYTES, FLOAT, INT, STRING, UINT, "true", "false", "null"})
 """The kinds of tokens that are literals."""
 
+# Looking a member up in its class takes longer than anything else here.
+_BOOL, _BYTES, _DOUBLE, _INT, _NULL, _STRING, _UINT = map(
+    LiteralKind, ("bool", "bytes", "double", "int", "null", "string", "uint")
+)
 _INTS: Final = range(-(2**63), 2**63)
 _UINTS: Final = range(2**64)
+_QUOTES: Final = ("'", '"')
+_TRIPLE: Final = ("''", '""')
 _MOST_DIGITS: Final = 20
 
 Read: TypeAlias = tuple[int | float | str | bytes | bool | None, LiteralKind, str | None]
 
 
-def literal(token: Token, sign: str) -> Read:
+def literal(kind: str, text: str, sign: str) -> Read:
     """Return the value of a literal and its kind, and what is wrong with it, if anything is."""
-    text = token.text
-    match token.kind:
-        case "NUM_INT":
-            number = _number(sign, text)
-            return number, LiteralKind.INT, None if number in _INTS else "invalid int literal"
-        case "NUM_UINT":
-            number = _number("", text[:-1])
-            return number, LiteralKind.UINT, None if number in _UINTS else "invalid uint literal"
-        case "NUM_FLOAT":
-            value = float(sign + text)
-            return value, LiteralKind.DOUBLE, None if math.isfinite(value) else "invalid double literal"
-        case "STRING":
-            try:
-                return text_of(text), LiteralKind.STRING, None
-            except EscapeError as wrong:
-                return text, LiteralKind.STRING, str(wrong)
-        case "BYTES":
-            try:
-                return bytes_of(text), LiteralKind.BYTES, None
-            except EscapeError as wrong:
-                return b"", LiteralKind.BYTES, str(wrong)
-        case "null":
-            return None, LiteralKind.NULL, None
-        case _:
-            return text == "true", LiteralKind.BOOL, None
+    if kind == STRING:
+        if "\\" not in text and "\r" not in text and text[0] in _QUOTES and text[1:3] not in _TRIPLE:
+            return text[1:-1], _STRING, None
+        try:
+            return text_of(text), _STRING, None
+        except EscapeError as wrong:
+            return text, _STRING, str(wrong)
+    if kind == INT:
+        number = _number(sign, text)
+        return number, _INT, None if number in _INTS else "invalid int literal"
+    if kind == "true" or kind == "false":
+        return kind == "true", _BOOL, None
+    if kind == "null":
+        return None, _NULL, None
+    if kind == FLOAT:
+        value = float(sign + text)
+        return value, _DOUBLE, None if math.isfinite(value) else "invalid double literal"
+    if kind == UINT:
+        number = _number("", text[:-1])
+        return number, _UINT, None if number in _UINTS else "invalid uint literal"
+    try:
+        return bytes_of(text), _BYTES, None
+    except EscapeError as wrong:
+        return b"", _BYTES, str(wrong)
 
 
 def literal_value(written: Literal) -> int | float | str | bytes | bool | None:
     """Return a literal of a tree as a value that functions take."""
-    if written.kind is LiteralKind.UINT:
+    if written.kind is _UINT:
         assert isinstance(written.value, int)
         return UInt(written.value)
     return written.value
@@ -59,6 +64,8 @@ def literal_value(written: Literal) -> int | float | str | bytes | bool | None:
 
 def _number(sign: str, text: str) -> int:
     """Read a number; one with more digits than any that fits is as good as too large."""
+    if len(text) < _MOST_DIGITS and text.isdigit():
+        return int(sign + text)
     hexadecimal = text.startswith("0x")
     digits = (text[2:] if hexadecimal else text).lstrip("0")
     if len(digits) > _MOST_DIGITS:

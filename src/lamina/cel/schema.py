@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from lamina.cel.cost.limits import REQUEST_BYTES
 from lamina.cel.cost.size import CostNode, Span
-from lamina.cel.parse import RESERVED
+from lamina.cel.operands import RESERVED
 from lamina.cel.types import (
     BOOL,
     BYTES,

@@ -40,6 +40,10 @@ class Kind(StrEnum):
     UINT = "uint"
 
 
+# Looking a member up in its class takes as long as a call, and types are made and asked all the time.
+_ANY, _DYN, _ERROR, _OBJECT, _OPAQUE, _PARAM = (
+    *(Kind.ANY, Kind.DYN, Kind.ERROR, Kind.OBJECT, Kind.OPAQUE, Kind.PARAM),
+)
 _SPELLED: Final = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",
@@ -49,18 +53,44 @@ _SPELLED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_LONGEST_CODE: Final = 48
+_UNCODED: Final = " " * _LONGEST_CODE
+
+
+def _code(kind: Kind, name: str, nullable: bool) -> str:
+    if kind is _PARAM or kind is _OBJECT or kind is _ERROR:
+        return ""
+    # Nobody else's names can be mistaken for those of the language.
+    return f"{name}?" if nullable else f"@{name}" if kind is _OPAQUE else name
+
+
 class Type:
     """
-    One type. `name` is the one it has at run time, as `type(x)` prints it.
+    One type; never changed once made. `name` is the one it has at run time, as `type(x)` prints it.
 
-    `nullable` is true of the wrapper types: a primitive, or null.
+    `nullable` is true of the wrapper types: a primitive, or null. `code` tells
+    types apart that hold nothing but themselves; it is empty where there is a type
+    parameter or an object in one, or too much of anything.
     """
 
-    kind: Kind
-    name: str
-    params: tuple[Type, ...] = ()
-    nullable: bool = False
+    __slots__ = ("code", "is_dyn", "is_optional", "kind", "name", "nullable", "params")
+
+    def __init__(self, kind: Kind, name: str, params: tuple[Type, ...] = (), nullable: bool = False) -> None:
+        self.kind = kind
+        self.name = name
+        self.params = params
+        self.nullable = nullable
+        self.is_dyn = kind is _DYN or kind is _ANY
+        self.is_optional = kind is _OPAQUE and name == "optional_type"
+        if not params:
+            self.code = _code(kind, name, nullable)
+        elif not (inner := params[0].code):
+            self.code = ""
+        else:
+            if len(params) > 1:
+                inner = ",".join([param.code or _UNCODED for param in params])
+            code = f"{name}({inner})"
+            self.code = code if len(code) < _LONGEST_CODE else ""
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -74,19 +104,14 @@ class Type:
     def __hash__(self) -> int:
         return hash((self.name, self.params))
 
+    def __repr__(self) -> str:
+        return f"Type({self})"
+
     def __str__(self) -> str:
         if self.kind in _SPELLED:
             return _SPELLED[self.kind]
         name = f"wrapper({self.name})" if self.nullable else self.name
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
-
-    @property
-    def is_dyn(self) -> bool:
-        return self.kind is Kind.DYN or self.kind is Kind.ANY
-
-    @property
-    def is_optional(self) -> bool:
-        return self.kind is Kind.OPAQUE and self.name == "optional_type"
 
 
 class ListType(Type):
@@ -104,8 +129,9 @@ class ListType(Type):
 
     def __init__(self, element: Type, listing: str, keys: tuple[str, ...] = ()) -> None:
         super().__init__(Kind.LIST, "list", (element,))
-        object.__setattr__(self, "listing", listing)
-        object.__setattr__(self, "keys", keys)
+        self.code = ""
+        self.listing = listing
+        self.keys = keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +171,8 @@ class ObjectType(Type):
         self, name: str, fields: Mapping[str, Field] = _NO_FIELDS, preserves_unknown: bool = False
     ) -> None:
         super().__init__(Kind.OBJECT, name)
-        object.__setattr__(self, "fields", fields)
-        object.__setattr__(self, "preserves_unknown", preserves_unknown)
+        self.fields = fields
+        self.preserves_unknown = preserves_unknown
 
     @property
     def is_closed(self) -> bool:

@@ -14,9 +14,11 @@ from lamina.client.client import Client
 from lamina.core.family import Account
 from lamina.families.every import chosen
 from lamina.objects import meta
+from lamina.objects.times import stamp
 from lamina.objects.types import Made
 
 COLUMNS = ("NAMESPACE", "OWNER", "REVISION", "TARGETS", "STATE", "BECAUSE")
+PLACES = ("TARGET", "REVISION", "STATE", "SINCE", "BECAUSE")
 
 
 @click.command()
@@ -25,7 +27,11 @@ COLUMNS = ("NAMESPACE", "OWNER", "REVISION", "TARGETS", "STATE", "BECAUSE")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
 @cluster_options
 def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path | None, context: str) -> None:
-    """List what is rolled out: which revision each owner asks for, who is there, and what it waits for."""
+    """
+    List what is rolled out: which revision each owner asks for, who is there, and what it waits for.
+
+    With a NAME, and where that is known, each of its targets has a line of its own.
+    """
     told = with_client(reach(kubeconfig, context), lambda client: _accounts(client, kind, namespace))
     if output == "json":
         click.echo(json.dumps([as_json(account) for account in told], indent=2))
@@ -34,6 +40,25 @@ def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path |
         click.echo("nothing is rolled out here", err=True)
         return
     click.echo(table(COLUMNS, [row(account) for account in told]))
+    if kind and "/" in kind:
+        for account in told:
+            if account.places:
+                click.echo()
+                click.echo(table(PLACES, places(account)))
+
+
+def places(account: Account) -> list[tuple[str, ...]]:
+    """Return where each target of an owner is, a row a target."""
+    return [
+        (
+            name,
+            str(place.revision) if place.revision else "-",
+            place.state,
+            stamp(place.since) if place.since is not None else "-",
+            place.because,
+        )
+        for name, place in account.places.items()
+    ]
 
 
 def row(account: Account) -> tuple[str, ...]:
@@ -57,6 +82,15 @@ def as_json(account: Account) -> Made:
         "targets": dict(account.targets),
         "state": account.state,
         "because": account.because,
+        "places": {
+            name: {
+                "revision": place.revision,
+                "state": place.state,
+                "since": stamp(place.since) if place.since is not None else None,
+                "because": place.because,
+            }
+            for name, place in account.places.items()
+        },
     }
 
 

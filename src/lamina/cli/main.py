@@ -19,6 +19,7 @@ _COMMANDS = {
     "revisions": "Show the revisions of an owner, and how they differ.",
     "rollback": "Return an owner to an earlier revision.",
     "explain": "Say what would happen next to an object, and why.",
+    "simulate": "Play a change on paper, and say what it would end in.",
     "crds": "Print the CustomResourceDefinitions of the families.",
     "rbac": "Print the least role that the configured controllers need.",
     "down": "Stop a control plane that runs in the background.",

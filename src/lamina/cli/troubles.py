@@ -173,7 +173,10 @@ class Troubles:
 
 def sentence(fault: Fault) -> str:
     """Return what a fault does, in words."""
-    who = _whom(fault)
+    return _done(fault, _whom(fault)) + _bound(fault)
+
+
+def _done(fault: Fault, who: str) -> str:
     match fault:
         case Silence(after=after):
             return f"{who} get no answer" + (", though they are carried out" if after else "")
@@ -206,7 +209,13 @@ def _whom(fault: Fault) -> str:
     what += f" for {', '.join(fault.resources)}" if fault.resources else ""
     what += f" at {fault.path}" if fault.path else ""
     what += f" by {', '.join(fault.users)}" if fault.users else ""
-    return f"the first {fault.times} {what}" if fault.times else what
+    return what
+
+
+def _bound(fault: Fault) -> str:
+    if not fault.times:
+        return ""
+    return ", once" if fault.times == 1 else f", {fault.times} times"
 
 
 def _of_fault(data: Made) -> Trouble:

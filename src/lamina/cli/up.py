@@ -45,7 +45,9 @@ _PATIENCE = 30.0
     "--speed", metavar="N", help="How fast time passes for objects: 60 is a minute a second. Default: 1."
 )
 @click.option(
-    "--families", metavar="NAMES", help="Which families run: metacontroller, all, none. Default: all."
+    "--families",
+    metavar="NAMES",
+    help="Which families run: metacontroller, manifestwork, all, none. Default: all.",
 )
 @click.option(
     "--hooks",
@@ -87,7 +89,11 @@ def up(detach: bool, **flags: Any) -> None:
 
 def _run(settings: Settings) -> None:
     import asyncio
+    import gc
     import signal
+
+    # Nothing that is made before the server stands is garbage: to look for some is a sixth of the time it takes.
+    gc.disable()
 
     import uvloop
 
@@ -103,6 +109,7 @@ def _run(settings: Settings) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         async with App(settings) as app:
+            gc.enable()
             loop.add_signal_handler(signal.SIGHUP, app.reload_hooks)
             started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             left = record(_running(app, started))

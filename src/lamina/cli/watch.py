@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
 from lamina.cli.tables import Lines
 from lamina.client.client import Client
 from lamina.clock import WallClock
-from lamina.core.controller import AnyController, Controller, Source, nobody
+from lamina.core.controller import AnyController, Controller, Source, Watch, nobody
 from lamina.core.family import Account, Family
 from lamina.core.plan import NOTHING
 from lamina.core.world import World
@@ -68,8 +68,10 @@ async def _follow(client: Client, asked: str | None, namespace: str | None, outp
             said[ref] = told
             _print(lines, output, told, row(account))
 
-    sources = [_observed(family, source, tell) for family in chosen("all") for source in family.sources]
-    await Manager(client, [], clock=WallClock(), sources=sources).run()
+    families = chosen("all")
+    sources = [_observed(family, source, tell) for family in families for source in family.sources]
+    fixed = [one for family in families for one in _watching(family, family.controllers, (), tell)]
+    await Manager(client, fixed, clock=WallClock(), sources=sources).run()
 
 
 def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> None:
@@ -98,9 +100,14 @@ def _observed(family: Family, source: Source, tell: Tell) -> Source:
 
 
 def _onlookers(family: Family, source: Source, world: World, tell: Tell) -> tuple[AnyController, ...]:
+    return _watching(family, source.controllers(world), source.watches, tell)
+
+
+def _watching(
+    family: Family, running: Sequence[AnyController], more: Sequence[Watch], tell: Tell
+) -> tuple[AnyController, ...]:
     """Return controllers that are told of the same changes, see what all of them see, and only tell."""
-    running = source.controllers(world)
-    watches = [*source.watches, *(watch for controller in running for watch in controller.watches)]
+    watches = [*more, *(watch for controller in running for watch in controller.watches)]
     seen = tuple(replace(watch, concerns=nobody) for watch in watches)
 
     def gather(world: World, ref: Ref) -> None:

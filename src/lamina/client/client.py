@@ -9,7 +9,7 @@ whether or not the server bothered to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
@@ -19,7 +19,7 @@ import orjson
 
 from lamina.client import wire
 from lamina.client.discovery import discover, merged
-from lamina.client.transport import Pushes, Query, Response, Transport
+from lamina.client.transport import Query, Response, Sink, Transport
 from lamina.errors import TooManyRequests, UnknownKind, Unreachable, from_status
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
@@ -198,8 +198,10 @@ class Client:
         headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
         path = wire.collection(kind, namespace)
         response = await self._send("GET", path, query, headers, None, streams=True)
-        if hear is not None and isinstance(response, Pushes):
-            response.push_to(partial(wire.pushed, kind, hear))
+        # Some need not be asked: what comes while we wait is handed over at once.
+        push_to: Callable[[Sink], None] | None = getattr(response, "push_to", None)
+        if hear is not None and push_to is not None:
+            push_to(partial(wire.pushed, kind, hear))
         try:
             async with aclosing(wire.lines(response.stream())) as lines:
                 async for line in lines:

@@ -9,7 +9,7 @@ never arrives.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 Query: TypeAlias = Sequence[tuple[str, str]]
 Sink: TypeAlias = Callable[[bytes], bool]
@@ -38,15 +38,6 @@ class Response(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-@runtime_checkable
-class Pushes(Protocol):
-    """An answer whose stream need not be asked: what comes while its reader waits may be handed over at once."""
-
-    def push_to(self, sink: Sink) -> None:
-        """Push whole lines into a sink; what it does not take is there to be read. Said before anything is read."""
-        ...
 
 
 class Transport(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from lamina.core.controller import AnyController, Source
 from lamina.core.history import History
@@ -19,12 +20,23 @@ from lamina.objects.types import Made, Obj, Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one target is: on which revision, in what state, since when as far as that is known, and why."""
+
+    revision: int
+    state: str
+    since: datetime | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """
     How one owner stands: its history, where its targets are, and where they are going.
 
     `goal` is the number that targets are being moved to, 0 where nothing is
-    numbered. `targets` says on which revision each is. `state` is a word,
+    numbered. `targets` says on which revision each is, and `places`, where more
+    is known of a target than that, how it does there. `state` is a word,
     `because` the sentence that goes with it.
     """
 
@@ -34,6 +46,7 @@ class Account:
     targets: Mapping[str, int] = field(default_factory=dict)
     state: str = ""
     because: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     @property
     def arrived(self) -> int:

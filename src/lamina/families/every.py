@@ -8,6 +8,8 @@ from datetime import timedelta
 
 from lamina.core.family import Family
 from lamina.errors import SettingsError
+from lamina.families.manifestwork.controller import Options as HubOptions
+from lamina.families.manifestwork.family import family as manifestwork
 from lamina.families.metacontroller.controller import Options
 from lamina.families.metacontroller.family import family as metacontroller
 from lamina.objects.selectors import EVERYTHING, LabelSelector
@@ -27,6 +29,8 @@ class Manner:
     workers: int = 5
     applies_as: str = ""
     flush: timedelta = timedelta(minutes=30)
+    schedules: bool = True
+    """Whether clusters are chosen for placements; if not, another scheduler does that."""
 
 
 USUAL = Manner()
@@ -43,7 +47,14 @@ def _metacontroller(manner: Manner) -> Family:
     return metacontroller(options)
 
 
-EVERY: Mapping[str, Callable[[Manner], Family]] = {"metacontroller": _metacontroller}
+def _manifestwork(manner: Manner) -> Family:
+    return manifestwork(HubOptions(workers=manner.workers, flush=manner.flush, schedules=manner.schedules))
+
+
+EVERY: Mapping[str, Callable[[Manner], Family]] = {
+    "metacontroller": _metacontroller,
+    "manifestwork": _manifestwork,
+}
 """Each family by the name it is chosen by."""
 
 

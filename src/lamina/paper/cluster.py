@@ -67,7 +67,7 @@ def nobody_calls(call: Call) -> Answer:
     )
 
 
-def as_given(obj: Made) -> Made:
+def as_given(obj: Made, old: Obj | None = None) -> Made:
     """Fill in nothing."""
     return obj
 
@@ -85,8 +85,8 @@ class Paper:
     refuse: Mapping[type[Action], ApiError] = field(default_factory=dict)
     version: int = 0
     uids: int = 0
-    admit: Callable[[Made], Made] = as_given
-    """What a server fills in on an object that is made, or refuses with an error."""
+    admit: Callable[[Made, Obj | None], Made] = as_given
+    """What a server fills in on an object that is made, or made out of an old one; what it refuses is an error."""
     fate: Callable[[Made], Made] = as_given
     """What becomes of an object, whoever writes it and whatever they write."""
     look: Callable[[GroupKind], None] = lambda kind: None
@@ -122,7 +122,7 @@ class Paper:
         metadata["uid"] = f"uid-{self.uids}"
         metadata.setdefault("creationTimestamp", stamp(self.now))
         metadata.setdefault("generation", 1)
-        made = self.admit(made)
+        made = self.admit(made, None)
         if _is_definition(ref) and obj.get("status") is None:
             made = _established(made, self.now)
         return self._put(ref, None, made)
@@ -223,7 +223,7 @@ class Paper:
             case Apply(obj=obj, force=force, manager=name, subresource=subresource):
                 self.apply(obj, manager=name or manager, force=force, subresource=subresource)
             case Post(ref=ref, body=body, subresource="binding"):
-                self.patch(ref, {"spec": {"nodeName": body["target"]["name"]}, "status": self._bound(ref)})
+                self._bind(ref, body["target"]["name"])
             case Post(ref=ref, subresource="eviction"):
                 self.delete(ref)
             case Post(ref=ref, subresource=subresource):
@@ -319,12 +319,15 @@ class Paper:
             elif there is None:
                 self.create(event)
 
-    def _bound(self, ref: Ref) -> Made:
-        """Return the status of a pod that was just given its node."""
-        old = self.get(ref).get("status") or {}
+    def _bind(self, ref: Ref, node: str) -> None:
+        """Give a pod its node."""
+        old = self.get(ref)
+        status = old.get("status") or {}
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(self.now)}
-        others = [one for one in old.get("conditions") or () if one["type"] != "PodScheduled"]
-        return {"phase": "Pending", **old, "conditions": [*others, scheduled]}
+        others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
+        status = {"phase": "Pending", **status, "conditions": [*others, scheduled]}
+        spec = {**(old.get("spec") or {}), "nodeName": node}
+        self._put(ref, old, {**old, "metadata": dict(old["metadata"]), "spec": spec, "status": status})
 
     def _checked(self, ref: Ref, uid: str, version: str) -> Made:
         old = self.get(ref)
@@ -360,7 +363,9 @@ class Paper:
         if new == old:
             return old
         if new.get("spec") != old.get("spec"):
-            metadata["generation"] = meta.generation(old) + 1
+            new = self.admit(new, old)
+            if new.get("spec") != old.get("spec"):
+                new["metadata"]["generation"] = meta.generation(old) + 1
         return self._put(meta.ref(old), old, new)
 
     def _tracked(self, old: Made, new: Made, subresource: str | None) -> list[Made]:

@@ -14,7 +14,7 @@ from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.rates import Buckets
 from lamina.runtime.meter import Meter
-from lamina.runtime.telling import Tell
+from lamina.runtime.telling import Teller
 from lamina.runtime.together import side_by_side
 
 _REMEMBERED = 4096
@@ -88,10 +88,10 @@ class Executor:
         at_once: int = 32,
         meter: Meter | None = None,
         events: Buckets | None = None,
-        later: Callable[[Tell], None] | None = None,
+        teller: Teller | None = None,
     ) -> None:
-        self._later = later
-        """Who tells events when there is time; without it a plan is carried out once they are told."""
+        self._teller = teller
+        """Who tells events when there is time; without one they are told at once, however many there are."""
         self._writer, self._manager, self._at_once = writer, manager, at_once
         self._meter, self._events = meter or Meter(), events
         self._futile: dict[tuple[Ref, str], Patch] = {}
@@ -113,8 +113,8 @@ class Executor:
         async def perform(action: Action) -> Sequence[Written]:
             if not allowed():
                 raise NotLeading(f"{action.ref} is somebody else's to write")
-            if self._later is not None and isinstance(action, Emit):
-                self._later(partial(self._tell_if, allowed, action))
+            if self._teller is not None and isinstance(action, Emit):
+                await self._teller.tell(partial(self._tell_if, allowed, action))
                 return ()
             done = await self._perform(action)
             self._meter.wrote(action)

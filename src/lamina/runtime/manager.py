@@ -238,7 +238,7 @@ class Manager:
                 manager=controller.manager,
                 meter=meter,
                 events=self._events,
-                later=self._teller.later,
+                teller=self._teller,
             ),
             clock=self._clock,
             log=self._log,

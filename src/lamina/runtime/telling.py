@@ -1,10 +1,10 @@
 """
 Telling what happened, once there is time for it.
 
-An event says what was done and holds up nobody who does: while controllers are
-at work only a few are told, and the rest when they rest. So it is with the
-recorders of a real cluster, which tell a few dozen a second and let the others
-wait. However busy everybody is, none waits behind more than a few thousand.
+A few events are told at once. Where there are many, whoever does things comes
+first: while controllers are at work only some dozen a second are told, and the
+rest when they rest. A kubelet does the same, with the same numbers. However
+busy everybody is, none waits behind more than a few thousand.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from typing import TypeAlias
 
 from lamina.errors import LaminaError
 from lamina.logs import Logger
+from lamina.rates import Bucket
 from lamina.runtime.together import side_by_side
 
 Tell: TypeAlias = Callable[[], Awaitable[None]]
 
+_RATE, _BURST = 50, 100
+"""How many a second are told at once, and how many if there were none for a while."""
 _TOGETHER = 32
 _A_FEW = 4
-_PAUSE = 0.02
-"""While others work: so many at a time, and how long in between."""
+_PAUSE = 0.05
+"""Those that wait while others work: so many at a time, and how long in between."""
 _MOST = 8192
 """How many may wait; beyond it they are told at once, whoever works."""
 
@@ -35,6 +38,7 @@ class Teller:
         self._is_busy, self._log = is_busy, log
         self._waiting: deque[Tell] = deque()
         self._telling = 0
+        self._bucket = Bucket(_RATE, _BURST)
         self._came = asyncio.Event()
         self._done: list[asyncio.Future[None]] = []
 
@@ -43,10 +47,13 @@ class Teller:
         """Say whether everything has been told."""
         return not self._waiting and not self._telling
 
-    def later(self, tell: Tell) -> None:
-        """Have something told when there is time."""
-        self._waiting.append(tell)
-        self._came.set()
+    async def tell(self, tell: Tell) -> None:
+        """Have something told: at once, or when there is time."""
+        if self.is_idle and self._bucket.take():
+            await tell()
+        else:
+            self._waiting.append(tell)
+            self._came.set()
 
     async def finished(self) -> None:
         """Wait until everything has been told."""

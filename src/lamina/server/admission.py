@@ -22,6 +22,7 @@ from lamina.server import metadata as meta
 from lamina.server import words
 from lamina.server.builtin.admit import ADMITTED, Refusal, fill_in
 from lamina.server.declared import check_type
+from lamina.server.empties import restate, retract
 from lamina.server.fields import invalid_error
 from lamina.server.kind import Excused, Findings, Kind
 from lamina.server.misread import Misread, unrecognized
@@ -58,6 +59,7 @@ def decode(request: Request, kind: Kind, parsed: Made, findings: Findings, optio
     parsed.pop("apiVersion", None)
     parsed.pop("kind", None)
     obj = decode_as(kind, parsed, findings)
+    request.empties = findings.empties
     if len(findings.sentences) > 1 and not kind.custom:
         findings.sentences = bodies.in_order(request.body, findings.sentences)
     judge(request, kind, findings, options.validation)
@@ -151,7 +153,10 @@ def admit_create(
     shape.prepare_create(obj)
     if kind.bucket == POLICIES:
         say_types(plane, obj)
+    # Held while it is judged, as a body states it; nothing empty is stored.
+    restated = restate(obj, request.empties) if request.empties else ()
     validate_new(request, kind, obj)
+    retract(restated)
     if not plane.policies.is_empty:
         review(plane, request, target, obj, None, options)
     if owned:
@@ -229,9 +234,11 @@ def admit_update(
     shape.prepare_update(new, old, target.subresource, plane.stamp())
     if kind.bucket == POLICIES and not target.subresource:
         say_types(plane, new)
+    restated = restate(new, request.empties) if request.empties else ()
     causes = [*meta.validate_update(kind, new, old), *shape.validate_update(new, old, target.subresource)]
     if causes and (causes := _held(request, causes)):
         raise invalid_error(kind, target.name, causes)
+    retract(restated)
     if owned:
         metadata["managedFields"] = owned
     if not plane.policies.is_empty:

@@ -93,7 +93,7 @@ class Trouble:
             self._behind[fault.id] = _Behind(self._plane.store, entry, fault)
         if isinstance(fault, Cut | Stale | Silence):
             for watcher, about in list(self._plane.watchers.items()):
-                if hits(entry, about):
+                if about is not None and hits(entry, about):
                     watcher.end()
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from lamina.errors import Cause
 from lamina.merge.schema import Schema
 from lamina.objects.types import Made, Obj
+from lamina.server.empties import Empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +45,17 @@ _REPEATED = "yaml: unmarshal errors:"
 
 class Findings:
     """
-    What a decoder dropped on its way: unknown and duplicate fields, in the order met.
+    What a decoder dropped on its way: unknown and duplicate fields, in the order met, and what was empty.
 
-    Each is a sentence such as `unknown field "spec.bogus"`; what becomes of
+    Each field is a sentence such as `unknown field "spec.bogus"`; what becomes of
     them (an error, a warning, nothing) is the request's to say.
     """
 
-    __slots__ = ("sentences",)
+    __slots__ = ("empties", "sentences")
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
+        self.empties: list[Empty] = []
 
     def unknown(self, path: str) -> None:
         self._add(f'unknown field "{path}"')

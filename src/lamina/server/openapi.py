@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path as File
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -50,7 +51,7 @@ _INFORMATION: Final = "io.k8s.apimachinery.pkg.version.Info"
 class Document:
     """Something published: its digest is known at once, its body is made on first use."""
 
-    __slots__ = ("_body", "_make", "digest", "kinds")
+    __slots__ = ("__weakref__", "_body", "_make", "digest", "kinds")
 
     def __init__(self, kinds: tuple[Kind, ...], digest: str, make: Callable[[], bytes]) -> None:
         self.kinds = kinds
@@ -67,6 +68,18 @@ class Document:
     @property
     def etag(self) -> str:
         return f'"{self.digest}"'
+
+
+_KEPT: Final[WeakValueDictionary[tuple[str, tuple[Kind, ...]], Document]] = WeakValueDictionary()
+"""What is published of which kinds, for as long as somebody serves them: control planes that do share it."""
+
+
+def document_of(name: str, kinds: tuple[Kind, ...], make: Callable[[], bytes]) -> Document:
+    """Return what is published of these kinds under a name."""
+    known = _KEPT.get((name, kinds))
+    if known is None:
+        known = _KEPT[name, kinds] = Document(kinds, digest_of(name, kinds), make)
+    return known
 
 
 class OpenApi:
@@ -90,12 +103,10 @@ class OpenApi:
     def _look(self, kinds: Sequence[Kind]) -> None:
         if kinds is self._kinds:
             return
-        fresh: dict[str, Document] = {}
-        for name, (served, make) in sorted(_published(kinds).items()):
-            known = self._documents.get(name)
-            fresh[name] = (
-                known if known and known.kinds == served else Document(served, digest_of(name, served), make)
-            )
+        fresh = {
+            name: document_of(name, served, make)
+            for name, (served, make) in sorted(_published(kinds).items())
+        }
         self._documents = fresh
         self._index = orjson.dumps(
             {"paths": {name: {"serverRelativeURL": address(name, one)} for name, one in fresh.items()}}

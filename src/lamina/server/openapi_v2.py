@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import orjson
@@ -25,7 +25,7 @@ from lamina.server.openapi import (
     Document,
     about,
     core_path,
-    digest_of,
+    document_of,
     group_path,
     groups_path,
     resources_path,
@@ -116,7 +116,6 @@ class Swagger:
     """The v2 document of one control plane, in two forms."""
 
     def __init__(self) -> None:
-        self._builtin: tuple[tuple[Kind, ...], _Part] | None = None
         self._custom: dict[Kind, _Part] = {}
         self._kinds: Sequence[Kind] | None = None
         self._forms: tuple[Document, Document] | None = None
@@ -132,16 +131,10 @@ class Swagger:
     def _look(self, kinds: Sequence[Kind]) -> tuple[Document, Document]:
         if self._forms is None or kinds is not self._kinds:
             everything = tuple(kinds)
-            digest = digest_of("v2", everything)
-            if self._forms is None or self._forms[0].digest != digest:
-                self._forms = (
-                    Document(everything, digest, lambda: self._make(everything)),
-                    Document(
-                        everything,
-                        digest_of("v2 in protobuf", everything),
-                        lambda: self._make_protobuf(everything),
-                    ),
-                )
+            self._forms = (
+                document_of("v2", everything, lambda: self._make(everything)),
+                document_of("v2 in protobuf", everything, lambda: self._make_protobuf(everything)),
+            )
             self._kinds = kinds
         return self._forms
 
@@ -158,16 +151,13 @@ class Swagger:
         return document_bytes(_whole(parts, paths, _together(part.in_protobuf[1] for part in parts)))
 
     def _parts(self, kinds: tuple[Kind, ...]) -> list[_Part]:
-        builtin = tuple(kind for kind in kinds if not kind.custom)
-        if self._builtin is None or self._builtin[0] != builtin:
-            self._builtin = builtin, _built_in(builtin)
         self._custom = {
             kind: self._custom.get(kind) or _Part(paths_of(kind), {**custom_schemas_v2(kind)})
             for kind in kinds
             if kind.custom
         }
         # Built-in parts come last: a CRD takes the place of nothing.
-        return [*self._custom.values(), self._builtin[1]]
+        return [*self._custom.values(), _built_in(tuple(kind for kind in kinds if not kind.custom))]
 
 
 def _whole(parts: Sequence[_Part], paths: Made, definitions: Made) -> Made:
@@ -182,7 +172,8 @@ def _whole(parts: Sequence[_Part], paths: Made, definitions: Made) -> Made:
     }
 
 
-def _built_in(kinds: Sequence[Kind]) -> _Part:
+@lru_cache(maxsize=2)
+def _built_in(kinds: tuple[Kind, ...]) -> _Part:
     paths = [core_path(), groups_path(), version_path()]
     paths += [group_path(group) for group in dict.fromkeys(kind.group for kind in kinds) if group]
     paths += [resources_path(*home) for home in dict.fromkeys((kind.group, kind.version) for kind in kinds)]

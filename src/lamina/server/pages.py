@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from lamina import __version__
 from lamina.errors import MethodNotAllowed
@@ -128,11 +129,11 @@ class Pages:
             self._edition = self._registry.edition
             self._documents = {}
         if name not in self._documents:
-            made = _discovered(name, kinds)
+            made = _rendered(name, kinds)
             if made is None:
                 # Not kept: there is no end of paths that do not exist.
                 return None
-            self._documents[name] = render(made)
+            self._documents[name] = made
         return self._documents[name]
 
     def _describe(self, request: Request, path: str) -> Answer:
@@ -206,6 +207,13 @@ class Pages:
             listed += [f"/apis/{group}/{version}" for named, version in groups if named == group]
         listed += ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
         return listed
+
+
+@lru_cache(maxsize=128)
+def _rendered(name: str, kinds: tuple[Kind, ...]) -> Rendered | None:
+    """Return a page of discovery; control planes that serve the same kinds have the same pages."""
+    made = _discovered(name, kinds)
+    return render(made) if made is not None else None
 
 
 def _discovered(name: str, kinds: Sequence[Kind]) -> Obj | None:

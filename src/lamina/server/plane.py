@@ -56,8 +56,8 @@ class Plane:
         self._stamp = ""
         self.voices: WeakValueDictionary[tuple[object, ...], Voice] = WeakValueDictionary()
         """Who speaks to watchers at present, by what they asked for."""
-        self.watchers: WeakKeyDictionary[Ends, Asked] = WeakKeyDictionary()
-        """The watches that are open, and what each of them asked for."""
+        self.watchers: WeakKeyDictionary[Ends, Asked | None] = WeakKeyDictionary()
+        """The watches that are open, and what each of them asked for, unless no fault is to hit it."""
 
     def now(self) -> datetime:
         return self.clock()

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from lamina.errors import ApiError, BadRequest
+from lamina.server.empties import Empty
 
 JSON = "application/json"
 
@@ -38,10 +39,22 @@ class Request:
     One request: method, path, raw query, headers with lower-case names, the whole body.
 
     `user` is who asks, once that is known; the caller sets it. `cluster` is the
-    one it is for, where its path named one; the path is then the rest.
+    one it is for, where its path named one; the path is then the rest. `empties`
+    is what its body states as empty, once that has been decoded.
     """
 
-    __slots__ = ("_parameters", "body", "cluster", "headers", "method", "path", "query", "user", "warnings")
+    __slots__ = (
+        "_parameters",
+        "body",
+        "cluster",
+        "empties",
+        "headers",
+        "method",
+        "path",
+        "query",
+        "user",
+        "warnings",
+    )
 
     def __init__(
         self,
@@ -60,6 +73,7 @@ class Request:
         self.user = user
         self.cluster = ""
         self.warnings: list[str] = []
+        self.empties: Sequence[Empty] = ()
         self._parameters: Mapping[str, list[str]] | None = None
 
     @property

@@ -11,7 +11,6 @@ from lamina.server.kind import Kind
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
 from lamina.server.policies.attempt import Attempt
-from lamina.server.policies.typed import type_check
 from lamina.server.request import Request
 
 
@@ -81,6 +80,9 @@ def _ask(plane: Plane, request: Request, attempt: Attempt) -> None:
 
 def say_types(plane: Plane, policy: Made) -> None:
     """Write into a policy's status what checking its expressions against the kinds it names has found."""
+    # Loaded with the first policy: expressions take longer to load than the rest of the server to start.
+    from lamina.server.policies.typed import type_check
+
     registry = plane.registry
 
     def named(version: str, name: str) -> Kind | None:

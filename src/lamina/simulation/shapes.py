@@ -57,16 +57,20 @@ class Shapes:
         self._known: dict[Ref, str] = {}
         paper.admit, paper.schema = self.admit, self.schema
 
-    def admit(self, obj: Made) -> Made:
-        """Return a new object as a server stores it; raises Invalid or BadRequest where it would not."""
+    def admit(self, obj: Made, old: Obj | None) -> Made:
+        """Return an object as a server stores it; raises Invalid or BadRequest where it would not."""
         kind = self._find(obj["apiVersion"], obj["kind"])
         if kind is None:
             return obj
         body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
         made = kind.shape.decode(body, served.Findings())
         kind.shape.default(made)
-        kind.shape.prepare_create(made)
-        causes = [*rules.validate_create(kind, made), *kind.shape.validate_create(made)]
+        if old is None:
+            kind.shape.prepare_create(made)
+            causes = [*rules.validate_create(kind, made), *kind.shape.validate_create(made)]
+        else:
+            causes = [*kind.shape.validate_update(made, old, "")]
+            causes = [one for one in causes if not isinstance(one, served.Excused)]
         if causes:
             raise invalid_error(kind, meta.name(obj), causes)
         return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **made}

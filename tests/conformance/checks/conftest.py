@@ -35,7 +35,7 @@ def widget_kind(server: Server) -> str:
     """The Widget kind, defined once a session with kubectl; what kubectl said about it."""
     everyone = Kubectl(kubectl_command(), server.kubeconfig)
     said = everyone("apply", "-f", "-", given=json.dumps(widget_definition()))
-    said += everyone("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=10s")
+    said += everyone("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=120s")
     # A real server says Established a little before it answers.
     settles_at(lambda: server.api().get(f"/apis/{GROUP}/v1/namespaces/default/widgets").code, 200)
     return said

@@ -181,7 +181,7 @@ def test_deleting_a_definition_deletes_its_objects_and_its_endpoint(
         return found["metadata"].get("finalizers", []), terminating
 
     kubectl("create", "-f", "-", given=json.dumps(definition("mores", "More", anything)))
-    kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=120s")
     settles_at(lambda: api.get(path).code, 200)
     eventually(lambda: kubectl.attempt("create", "-f", "-", given=json.dumps(held)).code == 0)
     kubectl("delete", "crd", name, "--wait=false")
@@ -191,7 +191,7 @@ def test_deleting_a_definition_deletes_its_objects_and_its_endpoint(
     eventually(lambda: api.post(f"{path}?dryRun=All", another).code, lambda code: code in {403, 405})
 
     api.patch(f"{path}/held", {"metadata": {"finalizers": None}})
-    kubectl("wait", "--for=delete", f"crd/{name}", "--timeout=20s")
+    kubectl("wait", "--for=delete", f"crd/{name}", "--timeout=120s")
     settles_at(lambda: api.get(path).code, 404)
 
 

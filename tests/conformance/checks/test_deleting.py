@@ -70,7 +70,7 @@ def test_dependents_go_after_their_owner(api: Api, kubectl: Kubectl, configmaps:
     api.post(configmaps, owned("dependent", owner("own", uid)))
 
     kubectl("delete", "cm", "own")
-    kubectl("wait", "--for=delete", "cm/dependent", "--timeout=20s")
+    kubectl("wait", "--for=delete", "cm/dependent", "--timeout=120s")
 
     assert api.get(f"{configmaps}/dependent").code == 404
 
@@ -88,7 +88,7 @@ def test_a_foreground_deletion_waits_for_blocking_dependents(
     assert api.get(f"{configmaps}/own").code == 200
 
     api.patch(f"{configmaps}/dependent", {"metadata": {"finalizers": None}})
-    kubectl("wait", "--for=delete", "cm/own", "--timeout=20s")
+    kubectl("wait", "--for=delete", "cm/own", "--timeout=120s")
     assert api.get(f"{configmaps}/own").code == 404
 
 
@@ -152,6 +152,6 @@ def test_a_namespace_lives_and_ends_with_what_is_in_it(api: Api, kubectl: Kubect
     assert refused["details"]["causes"][0]["reason"] == "NamespaceTerminating"
 
     inside("patch", "cm", "held", "--type=merge", "-p", json.dumps({"metadata": {"finalizers": None}}))
-    kubectl("wait", "--for=delete", f"ns/{name}", "--timeout=60s")
+    kubectl("wait", "--for=delete", f"ns/{name}", "--timeout=120s")
     assert api.get(path).code == 404
     assert api.delete(f"{NAMESPACES}/default").code == 403

@@ -61,10 +61,10 @@ def test_edit_label_annotate_patch_and_wait(api: Api, kubectl: Kubectl, widgets:
     assert kubectl("annotate", "wd", "pr", "note=hello") == f"{name} annotated\n"
     replace = json.dumps([{"op": "replace", "path": "/spec/size", "value": 8}])
     assert kubectl("patch", "wd", "pr", "--type=json", "-p", replace) == f"{name} patched\n"
-    assert "condition met" in kubectl("wait", "--for=jsonpath={.spec.size}=8", "wd/pr", "--timeout=10s")
+    assert "condition met" in kubectl("wait", "--for=jsonpath={.spec.size}=8", "wd/pr", "--timeout=120s")
 
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(kubectl, "wait", "--for=condition=Ready", "wd/pr", "--timeout=20s")
+        waiting = thread.submit(kubectl, "wait", "--for=condition=Ready", "wd/pr", "--timeout=120s")
         ready = json.dumps({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
         kubectl("patch", "wd", "pr", "--subresource=status", "--type=merge", "-p", ready)
         assert "condition met" in waiting.result()

@@ -96,7 +96,7 @@ def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(api: Api
 def test_a_watch_ends_when_its_time_is_up(api: Api, configmaps: str) -> None:
     query = f"watch=1&resourceVersion={_version(api, configmaps)}&timeoutSeconds=2"
 
-    assert list(api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnone", patience=10)) == []
+    assert list(api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnone", patience=60)) == []
 
 
 @check("C48")

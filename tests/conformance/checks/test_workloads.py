@@ -25,7 +25,7 @@ def _conditions(found: dict[str, Any]) -> set[str]:
 def web(kubectl: Kubectl) -> str:
     """A Deployment of three pods that has rolled out; what kubectl said about it."""
     kubectl("create", "deployment", "web", "--image=nginx:1.25", "--replicas=3")
-    return kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    return kubectl("rollout", "status", "deploy/web", "--timeout=120s")
 
 
 @check("C70", needs=PODS)
@@ -50,7 +50,7 @@ def test_a_bad_image_stalls_is_reported_and_can_be_undone(kubectl: Kubectl, web:
     kubectl("patch", "deploy", "web", "-p", json.dumps({"spec": {"progressDeadlineSeconds": 5}}))
     kubectl("set", "image", "deploy/web", "nginx=registry.invalid/bad:1")
 
-    stalled = kubectl.attempt("rollout", "status", "deploy/web", "--timeout=40s")
+    stalled = kubectl.attempt("rollout", "status", "deploy/web", "--timeout=120s")
     deployment = _read(kubectl, "deploy", "web")
     status = deployment["status"]
     assert "exceeded its progress deadline" in stalled.both
@@ -60,7 +60,7 @@ def test_a_bad_image_stalls_is_reported_and_can_be_undone(kubectl: Kubectl, web:
     assert re.search("ImagePullBackOff|ErrImagePull", pods)
 
     assert "rolled back" in kubectl("rollout", "undo", "deploy/web")
-    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=40s")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     assert re.search(r"^2 +<none>\n3 +<none>", kubectl("rollout", "history", "deploy/web"), re.MULTILINE)
 
 
@@ -70,11 +70,11 @@ def test_a_deployment_is_scaled_and_restarted(kubectl: Kubectl, web: str) -> Non
         return kubectl("get", "pods", "-l", "app=web", "--no-headers").count("Running")
 
     assert kubectl("scale", "deploy/web", "--replicas=1") == "deployment.apps/web scaled\n"
-    kubectl("rollout", "status", "deploy/web", "--timeout=40s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     settles_at(running, 1)
 
     assert kubectl("rollout", "restart", "deploy/web") == "deployment.apps/web restarted\n"
-    kubectl("rollout", "status", "deploy/web", "--timeout=40s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     annotations = _read(kubectl, "deploy", "web")["spec"]["template"]["metadata"]["annotations"]
     assert "kubectl.kubernetes.io/restartedAt" in annotations
 
@@ -86,7 +86,7 @@ def test_the_pods_of_a_stateful_set_are_ordered_and_keep_their_names(kubectl: Ku
     spec = {"replicas": 2, "serviceName": "db", "selector": selector, "template": template}
     manifest = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
     kubectl("apply", "-f", "-", given=json.dumps(manifest))
-    kubectl("rollout", "status", "sts/db", "--timeout=60s")
+    kubectl("rollout", "status", "sts/db", "--timeout=120s")
 
     pods = json.loads(kubectl("get", "pods", "-l", "app=db", "-o", "json"))["items"]
     revisions = kubectl("get", "controllerrevisions", "-l", "app=db", "--no-headers").splitlines()
@@ -103,13 +103,13 @@ def test_the_pods_of_a_stateful_set_are_ordered_and_keep_their_names(kubectl: Ku
 def test_a_job_completes(kubectl: Kubectl) -> None:
     kubectl("create", "job", "once", "--image=busybox", "--", "true")
 
-    assert "condition met" in kubectl("wait", "--for=condition=Complete", "job/once", "--timeout=60s")
+    assert "condition met" in kubectl("wait", "--for=condition=Complete", "job/once", "--timeout=120s")
     assert re.match(r"once +Complete +1/1", kubectl("get", "job", "once", "--no-headers"))
 
 
 @check("C75", needs=PODS)
 def test_a_deployment_takes_its_replica_sets_and_pods_with_it(kubectl: Kubectl, web: str) -> None:
-    deleted = kubectl("delete", "deploy", "web", "--cascade=foreground", "--timeout=60s")
+    deleted = kubectl("delete", "deploy", "web", "--cascade=foreground", "--timeout=120s")
 
     assert 'deployment.apps "web" deleted' in deleted
     left = kubectl.attempt("get", "rs,pods", "-l", "app=web", "--no-headers")

@@ -103,7 +103,7 @@ def test_wait_sees_a_condition_come_true(corner: Corner) -> None:
     corner.widget("a", size=1)
 
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(corner.kubectl, "wait", "--for=condition=Ready", "wd/a", "--timeout=30s")
+        waiting = thread.submit(corner.kubectl, "wait", "--for=condition=Ready", "wd/a", "--timeout=120s")
         conditions = [{"type": "Ready", "status": "True"}]
         corner.change(f"{corner.widgets}/a/status", {"status": {"conditions": conditions}})
 
@@ -112,11 +112,11 @@ def test_wait_sees_a_condition_come_true(corner: Corner) -> None:
 
 def test_wait_sees_an_object_come_and_go(corner: Corner) -> None:
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(corner.kubectl, "wait", "--for=create", "wd/a", "--timeout=30s")
+        coming = thread.submit(corner.kubectl, "wait", "--for=create", "wd/a", "--timeout=120s")
         corner.widget("a", size=1)
         assert coming.result() == f"widget.{GROUP}/a condition met\n"
 
-        going = thread.submit(corner.kubectl, "wait", "--for=delete", "wd/a", "--timeout=30s")
+        going = thread.submit(corner.kubectl, "wait", "--for=delete", "wd/a", "--timeout=120s")
         corner.send("DELETE", f"{corner.widgets}/a")
         assert going.result() in (f"widget.{GROUP}/a condition met\n", "")
 
@@ -125,7 +125,7 @@ def test_delete_waits_for_a_finalizer(corner: Corner) -> None:
     corner.send("POST", corner.secrets, {"metadata": {"name": "held", "finalizers": ["example.com/x"]}})
 
     with ThreadPoolExecutor(1) as thread:
-        ending = thread.submit(corner.kubectl, "delete", "secret", "held", "--timeout=30s")
+        ending = thread.submit(corner.kubectl, "delete", "secret", "held", "--timeout=120s")
         corner.change(f"{corner.secrets}/held", {"metadata": {"finalizers": None}})
 
         assert "deleted" in ending.result() or not ending.exception()

@@ -1,25 +1,38 @@
-"""Explore: `python -m tests.conformance.model --seed N`, for as long and on whichever server one likes."""
+"""
+Search for what no kept program shows: `python -m tests.conformance.model --seed N`, on whichever server one likes.
+
+`python -m tests.conformance.model record` makes new ones to keep.
+"""
 
 import argparse
 import os
+import random
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.conformance.model.record import record
+
 
 def main() -> int:
-    """Run the tests of this folder with a seed and return their exit code."""
+    """Search with a seed, or record, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.model", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which conversations (default: 1)")
-    parser.add_argument("--examples", type=int, metavar="N", help="how many of them")
-    parser.add_argument("--server", choices=["embedded", "real"], default="embedded")
+    parser.add_argument("what", nargs="?", choices=["search", "record"], default="search")
+    parser.add_argument("--seed", type=int, metavar="N", help="which of them (default: always others)")
+    parser.add_argument("--examples", type=int, default=100, metavar="N", help="how many programs")
+    parser.add_argument("--conversations", type=int, default=40, metavar="N", help="how many to record")
+    parser.add_argument("--server", choices=["embedded", "real"], default="embedded", help="where to search")
     asked = parser.parse_args()
-    os.environ["LAMINA_TEST_SEED"] = str(asked.seed)
+    seed = asked.seed if asked.seed is not None else random.randrange(10**6)
+    print(f"--seed {seed}")
+    if asked.what == "record":
+        record(seed, asked.examples, asked.conversations)
+        return 0
+    os.environ["LAMINA_TEST_SEED"] = str(seed)
     os.environ["LAMINA_TEST_SERVER"] = asked.server
-    if asked.examples:
-        os.environ["LAMINA_TEST_EXAMPLES"] = str(asked.examples)
-    return int(pytest.main(["-q", str(Path(__file__).parent)]))
+    os.environ["LAMINA_TEST_EXAMPLES"] = str(asked.examples)
+    return int(pytest.main(["-q", str(Path(__file__).with_name("search.py"))]))
 
 
 if __name__ == "__main__":

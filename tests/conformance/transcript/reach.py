@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from tests.bed.wire import Answer
 
 PATIENCE = 60.0
-SILENCE = 8.0
+SILENCE = 40.0
 """Seconds without a line after which nothing more is expected of a stream."""
 
 

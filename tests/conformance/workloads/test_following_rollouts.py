@@ -32,9 +32,9 @@ def kubectl(stage: Stage) -> Kubectl:
 
 def test_rollout_status_says_what_it_waits_for_until_it_is_done(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=3")
-    first = kubectl("rollout", "status", "deploy/web", "--timeout=60s").splitlines()
+    first = kubectl("rollout", "status", "deploy/web", "--timeout=120s").splitlines()
     kubectl("set", "image", "deploy/web", "nginx=nginx:2")
-    second = kubectl("rollout", "status", "deploy/web", "--timeout=60s").splitlines()
+    second = kubectl("rollout", "status", "deploy/web", "--timeout=120s").splitlines()
 
     for said in (first, second):
         assert said[-1] == 'deployment "web" successfully rolled out'
@@ -44,7 +44,7 @@ def test_rollout_status_says_what_it_waits_for_until_it_is_done(kubectl: Kubectl
 def test_rollout_status_gives_up_when_it_was_told_to(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=bad.invalid/bad")
 
-    given_up = kubectl.attempt("rollout", "status", "deploy/web", "--timeout=1s")
+    given_up = kubectl.attempt("rollout", "status", "deploy/web", "--timeout=3s")
 
     assert given_up.code == 1
     assert given_up.err == "error: timed out waiting for the condition\n"
@@ -53,6 +53,6 @@ def test_rollout_status_gives_up_when_it_was_told_to(kubectl: Kubectl) -> None:
 def test_waiting_for_a_deployment_ends_when_it_is_available(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=2")
 
-    said = kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=60s")
+    said = kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=120s")
 
     assert said == "deployment.apps/web condition met\n"

@@ -203,7 +203,7 @@ async def replica(kubeconfig: Path) -> AsyncIterator[tuple[asyncio.subprocess.Pr
 
 
 async def until_said(lines: list[str], phrase: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             if any(phrase in line for line in lines):
                 return

@@ -166,6 +166,27 @@ async def test_counts_and_probes_are_served_under_the_names_that_dashboards_know
     assert value("process_resident_memory_bytes") > 0
 
 
+@check("MC-87")
+async def test_a_process_that_is_to_end_finishes_what_it_has_begun(stage: Stage, kubeconfig: Path) -> None:
+    released = asyncio.Event()
+
+    async def slow(said: Said) -> Said:
+        await released.wait()
+        return five(said)
+
+    stage.hook.answer = slow
+    await stage.given_composite("cc", childResources=config_maps(), generateSelector=True)
+    await stage.given_parent()
+    async with process(kubeconfig) as running:
+        await stage.hook.called(1)
+        running.terminate()
+        released.set()
+
+        assert await running.wait() == 0
+    assert len(await stage.listed("ConfigMap")) == 5
+    assert stage.hook.count() == 1
+
+
 @check("MC-88")
 async def test_a_server_that_was_out_of_reach_for_a_while_and_forgot_is_followed_again(stage: Stage) -> None:
     stage.hook.answer = five

@@ -6,7 +6,7 @@ import string
 
 from hypothesis import strategies as st
 
-from lamina.cel.parse import RESERVED
+from lamina.cel.operands import RESERVED
 
 names = st.text(string.ascii_letters + "_", min_size=1, max_size=4).filter(
     lambda name: name not in RESERVED and name not in ("has", "cel")

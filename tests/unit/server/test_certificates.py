@@ -1,6 +1,8 @@
 """The server's own certificate authority."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 from cryptography import x509
@@ -58,3 +60,25 @@ def test_a_client_certificate_says_who_it_is(tmp_path: Path) -> None:
 
     assert who is not None
     assert (who.name, who.groups) == ("jane", ("system:masters", "team", "system:authenticated"))
+
+
+def test_what_was_found_good_is_not_judged_again_until_something_changes(tmp_path: Path) -> None:
+    """Whoever judges certificates takes a large library for it: a second start does without."""
+    made = ensure_certificates(tmp_path, ["127.0.0.1"], "me", ())
+    program = (
+        "import sys; from pathlib import Path; from lamina.server.certificates import ensure_certificates; "
+        f"ensure_certificates(Path({str(tmp_path)!r}), sys.argv[1:], 'me', ()); "
+        "print('cryptography' in sys.modules)"
+    )
+
+    def loads_it(*hosts: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *hosts], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert loads_it("127.0.0.1") == "False"
+    assert loads_it("127.0.0.1", "lamina.example") == "True"
+    assert loads_it("127.0.0.1") == "False"
+    made.admin.key.write_bytes(b"another")
+    assert loads_it("127.0.0.1") == "True"

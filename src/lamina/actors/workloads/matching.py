@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lamina.actors.amounts import thousandths
 from lamina.objects import meta
+from lamina.objects.quantities import thousandths
 from lamina.objects.selectors import from_object
 from lamina.objects.types import Obj
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from lamina.cel.ast import (
     AND,
@@ -28,9 +28,10 @@ from lamina.cel.ast import (
     Reference,
     Select,
 )
-from lamina.cel.check.names import Names, near, reference
-from lamina.cel.check.unify import Substitution, most_general, same
-from lamina.cel.declare import Environment, Function, Overload
+from lamina.cel.check.names import Names, near
+from lamina.cel.check.overloads import Overloads
+from lamina.cel.check.unify import Substitution, most_general
+from lamina.cel.declare import Environment, Function
 from lamina.cel.errors import Issue
 from lamina.cel.types import (
     BOOL,
@@ -59,22 +60,10 @@ _LITERALS: Final = {
     LiteralKind.STRING: STRING,
     LiteralKind.UINT: UINT,
 }
-_SIMPLE: Final = frozenset(
-    {
-        Kind.BOOL,
-        Kind.BYTES,
-        Kind.DOUBLE,
-        Kind.DURATION,
-        Kind.DYN,
-        Kind.INT,
-        Kind.NULL,
-        Kind.STRING,
-        Kind.TIMESTAMP,
-    }
-    | {Kind.UINT}
+_DYN, _ERROR, _LIST, _MAP, _NULL, _OBJECT, _PARAM, _TYPE = (
+    *(Kind.DYN, Kind.ERROR, Kind.LIST, Kind.MAP, Kind.NULL, Kind.OBJECT, Kind.PARAM, Kind.TYPE),
 )
-"""Types without parameters, of which there are only so many."""
-_NUMBERS: Final = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
+_OPTIONAL_FIELD: Final = Reference(overloads=("select_optional_field",))
 
 
 class Checker:
@@ -84,7 +73,7 @@ class Checker:
         self._parsed, self._environment = parsed, environment
         self._names = Names(environment)
         self._substitution = Substitution()
-        self._fresh = 0
+        self._overloads = Overloads(environment, self._substitution)
         self.types: dict[int, Type] = {}
         self.references: dict[int, Reference] = {}
         self.meant: dict[int, Expr] = {}
@@ -98,10 +87,16 @@ class Checker:
 
     def settle(self) -> None:
         """Replace what is left of type parameters in all types found."""
-        resolve = self._substitution.resolve
-        for id_, found in self.types.items():
-            if found.params or found.kind is Kind.PARAM:
-                self.types[id_] = resolve(found, to_dyn=True)
+        if not self._overloads.made_parameters:
+            return
+        types, settled = self.types, dict[int, Type]()
+        # What is the same type before is the same afterwards, and loops have many of the same.
+        opened = [(id_, found) for id_, found in types.items() if not found.code]
+        for id_, found in opened:
+            known = settled.get(id(found))
+            if known is None:
+                known = settled[id(found)] = self._substitution.resolve(found, to_dyn=True)
+            types[id_] = known
 
     def _complain(self, at: int, message: str, suggestion: str | None = None) -> None:
         self.issues.append(Issue(at, message, suggestion))
@@ -121,45 +116,62 @@ class Checker:
         found = self._names.find(expr.name)
         if found is None:
             return self._undeclared(expr.at, expr.name, self._names.near_variable(expr.name))
-        name, type_, constant = found
-        self.references[expr.id] = reference(name, constant)
+        name, type_, _, reference = found
+        self.references[expr.id] = reference
         if name != expr.name and not (expr.name.startswith(".") and self._names.is_local(name)):
             self.meant[expr.id] = Ident(expr.id, expr.at, name)
         return type_
 
     def _select(self, expr: Select) -> Type:
+        chain = [expr]
+        operand = expr.operand
+        while type(operand) is Select:
+            chain.append(operand)
+            operand = operand.operand
+        if type(operand) is Ident and self._names.may_be_prefix(operand.name):
+            return self._qualified(expr)
+        found = self.check(operand)
+        while True:
+            select = chain.pop()
+            found = self._field(select, found)
+            if not chain:
+                return found
+            self.types[select.id] = found
+
+    def _qualified(self, expr: Select) -> Type:
+        """Return the type of what may be a field, or a name with dots in it."""
         name = self._names.qualified(expr)
-        if name is not None:
-            found = self._names.find(name)
-            if found is not None:
-                full, type_, constant = found
-                self.references[expr.id] = reference(full, constant)
-                self.meant[expr.id] = Ident(expr.id, expr.at, full)
-                return type_
-        found_type = self._field(expr)
+        found = None if name is None else self._names.find(name)
+        if found is None:
+            operand = expr.operand
+            return self._field(expr, self.check(operand))
+        full, type_, _, reference = found
+        self.references[expr.id] = reference
+        self.meant[expr.id] = Ident(expr.id, expr.at, full)
+        return type_
+
+    def _field(self, expr: Select, operand: Type) -> Type:
+        if not operand.code:
+            operand = self._substitution.resolve(operand)
+        optional = operand.is_optional
+        target = operand.params[0] if optional else operand
+        kind = target.kind
+        result = DYN
+        if kind is _MAP:
+            result = target.params[1]
+        elif kind is _OBJECT:
+            result = self._object_field(expr.at, target, expr.field, expr)
+        elif kind is _PARAM:
+            self._substitution.assignable(DYN, target)
+        elif not target.is_dyn and kind is not _ERROR:
+            self._complain(expr.at, f"type '{target}' does not support field selection")
         if expr.test_only:
             return BOOL
         if expr.optional:
-            self.references[expr.id] = Reference(overloads=("select_optional_field",))
-        return self._substitution.resolve(found_type)
-
-    def _field(self, expr: Select) -> Type:
-        operand = self._substitution.resolve(self.check(expr.operand))
-        target = operand.params[0] if operand.is_optional else operand
-        kind = target.kind
-        result = ERROR
-        if kind is Kind.MAP:
-            result = target.params[1]
-        elif kind is Kind.OBJECT:
-            result = self._object_field(expr.at, target, expr.field, expr)
-        elif kind is Kind.PARAM:
-            self._substitution.assignable(DYN, target)
-            result = DYN
-        else:
-            if not target.is_dyn and kind is not Kind.ERROR:
-                self._complain(expr.at, f"type '{target}' does not support field selection")
-            result = DYN
-        return optional_of(result) if operand.is_optional or expr.optional else result
+            self.references[expr.id] = _OPTIONAL_FIELD
+        if optional or expr.optional:
+            result = optional_of(result)
+        return result if result.code else self._substitution.resolve(result)
 
     def _object_field(self, at: int, target: Type, name: str, selected: Select | None = None) -> Type:
         declared = self._environment.types.get(target.name, target)
@@ -178,86 +190,52 @@ class Checker:
 
     def _call(self, expr: Call) -> Type:
         args = [self.check(arg) for arg in expr.args]
-        if expr.target is None:
+        target = expr.target
+        if target is None:
             function = self._names.function(expr.function)
             if function is None:
                 return self._undeclared(expr.at, expr.function, self._names.near_function(expr.function))
             if function.name != expr.function:
                 self.meant[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
-            return self._resolve(expr, function, args, member=False)
-        prefix = self._names.qualified(expr.target)
+            return self._reached(expr, function, args, member=False)
+        prefix = self._names.qualified(target)
         if prefix is not None:
             function = self._names.function(f"{prefix}.{expr.function}")
             if function is not None:
                 self.meant[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
-                return self._resolve(expr, function, args, member=False)
-        target = self.check(expr.target)
+                return self._reached(expr, function, args, member=False)
+        args.insert(0, self.check(target))
         function = self._names.function(expr.function)
         if function is None:
             return self._undeclared(expr.at, expr.function, self._names.near_function(expr.function))
-        return self._resolve(expr, function, [target, *args], member=True)
+        return self._reached(expr, function, args, member=True)
 
-    def _resolve(self, expr: Call, function: Function, args: list[Type], *, member: bool) -> Type:
-        """Find the overloads a call may reach; the type of the call is theirs, or dyn where they differ."""
-        if function.name in (AND, OR):
+    def _reached(self, expr: Call, function: Function, args: list[Type], *, member: bool) -> Type:
+        """Return the type of a call, and remember what it reaches."""
+        name = function.name
+        if name in (AND, OR):
             return self._logic(expr, function, args)
-        simple = all(arg.kind in _SIMPLE and not arg.nullable for arg in args)
-        compares = self._environment.flags.cross_type_numeric_comparisons
-        key = (member, compares, *args)
-        if simple and key in function.memory:
-            found, known, used = function.memory[key]
-            self._fresh += used
-            self.references[expr.id] = known
-            return cast(Type, found)
-        before = self._fresh
-        result, reached = self._overloads(function, args, member, compares)
-        if result is None:
+        found = self._overloads.found(function, args, member=member)
+        if found is None:
             shown = [str(self._substitution.resolve(arg, to_dyn=True)) for arg in args]
             signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
-            self._complain(
-                expr.at, f"found no matching overload for '{function.name}' applied to '{signature}'"
-            )
+            self._complain(expr.at, f"found no matching overload for '{name}' applied to '{signature}'")
             return ERROR
-        known = self.references[expr.id] = Reference(overloads=tuple(reached))
-        if simple and result.kind in _SIMPLE:
-            function.memory[key] = (result, known, self._fresh - before)
-        return result
-
-    def _overloads(
-        self, function: Function, args: list[Type], member: bool, compares: bool
-    ) -> tuple[Type | None, list[str]]:
-        result: Type | None = None
-        reached: list[str] = []
-        for overload in function.members if member else function.globals:
-            if len(overload.params) != len(args):
-                self._fresh += len(overload.type_params)
-                continue
-            if not compares and _compares_across(function.name, overload):
-                continue
-            params, answer = overload.params, overload.result
-            if overload.type_params:
-                fresh = {name: self._parameter() for name in overload.type_params}
-                params = tuple([_instance(param, fresh) for param in params])
-                answer = _instance(answer, fresh)
-            if not self._substitution.assignable_all(args, params):
-                continue
-            reached.append(overload.id)
-            found = self._substitution.resolve(answer)
-            if result is None:
-                result = found
-            elif not result.is_dyn and not same(found, result):
-                result = DYN
-        return result, reached
+        self.references[expr.id] = found[1]
+        return found[0]
 
     def _logic(self, expr: Call, function: Function, args: list[Type]) -> Type:
         failed = False
         for arg, found in zip(expr.args, args, strict=True):
-            if not self._substitution.assignable(found, BOOL):
+            if found is not BOOL and not self._substitution.assignable(found, BOOL):
                 self._mismatch(arg.at, BOOL, found)
                 failed = True
         if failed:
             return ERROR
-        self.references[expr.id] = Reference(overloads=(function.overloads[0].id,))
+        memory = function.memory
+        if AND not in memory:
+            memory[AND] = Reference(overloads=(function.overloads[0].id,))
+        self.references[expr.id] = memory[AND]
         return BOOL
 
     def _list(self, expr: MakeList) -> Type:
@@ -267,7 +245,7 @@ class Checker:
             if place in expr.optional_indices:
                 found = self._unwrapped(item, found)
             joined = self._join(joined, found)
-        return list_of(self._parameter() if joined is None else joined)
+        return list_of(self._overloads.parameter() if joined is None else joined)
 
     def _map(self, expr: MakeMap) -> Type:
         keys: Type | None = None
@@ -279,21 +257,21 @@ class Checker:
                 found = self._unwrapped(entry.value, found)
             values = self._join(values, found)
         if keys is None or values is None:
-            return map_of(self._parameter(), self._parameter())
+            return map_of(self._overloads.parameter(), self._overloads.parameter())
         return map_of(keys, values)
 
     def _struct(self, expr: MakeStruct) -> Type:
         found = self._names.find(expr.type_name)
         if found is None:
             return self._undeclared(expr.at, expr.type_name, near(expr.type_name, self._environment.types))
-        name, type_, _ = found
+        name, type_, _, reference = found
         if name != expr.type_name:
             self.meant[expr.id] = MakeStruct(expr.id, expr.at, name, expr.fields)
-        self.references[expr.id] = Reference(name=name)
+        self.references[expr.id] = reference
         result = ERROR
-        if type_.kind is not Kind.TYPE:
+        if type_.kind is not _TYPE:
             self._complain(expr.at, f"'{type_.name}' is not a type")
-        elif type_.params and type_.params[0].kind is Kind.OBJECT:
+        elif type_.params and type_.params[0].kind is _OBJECT:
             result = type_.params[0]
         else:
             shown = type_.params[0].name if type_.params else type_.name
@@ -315,16 +293,12 @@ class Checker:
         return result
 
     def _comprehension(self, expr: Comprehension) -> Type:
-        self.check(expr.iter_range)
-        accumulated = self.check(expr.accu_init)
-        range_ = self._substitution.resolve(self.types[expr.iter_range.id])
-        first, second = self._loop_types(expr, range_)
-        self._names.enter({expr.accu_var: accumulated})
-        self._names.enter({expr.iter_var: first, **({expr.iter_var2: second} if expr.iter_var2 else {})})
-        condition = self.check(expr.loop_condition)
-        self._assert(expr.loop_condition, BOOL, condition)
-        step = self.check(expr.loop_step)
-        self._assert(expr.loop_step, accumulated, step)
+        range_, accumulated = self.check(expr.iter_range), self.check(expr.accu_init)
+        first, second = self._loop_types(expr, self._substitution.resolve(range_))
+        self._names.enter(expr.accu_var, accumulated)
+        self._names.enter(expr.iter_var, first, expr.iter_var2, second)
+        self._assert(expr.loop_condition, BOOL, self.check(expr.loop_condition))
+        self._assert(expr.loop_step, accumulated, self.check(expr.loop_step))
         self._names.leave()
         result = self.check(expr.result)
         self._names.leave()
@@ -332,11 +306,13 @@ class Checker:
 
     def _loop_types(self, expr: Comprehension, range_: Type) -> tuple[Type, Type]:
         """Return the types of a loop's variables."""
-        if range_.kind is Kind.LIST:
+        if range_.kind is _LIST:
             return (INT, range_.params[0]) if expr.iter_var2 else (range_.params[0], ERROR)
-        if range_.kind is Kind.MAP:
+        if range_.kind is _MAP:
             return range_.params[0], range_.params[1]
-        if range_.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
+        if range_.kind is _DYN:
+            return DYN, DYN
+        if range_.kind is _ERROR or range_.kind is _PARAM:
             self._substitution.assignable(DYN, range_)
             return DYN, DYN
         self._complain(
@@ -346,7 +322,7 @@ class Checker:
         return ERROR, ERROR
 
     def _assert(self, expr: Expr, wanted: Type, found: Type) -> None:
-        if not self._substitution.assignable(wanted, found):
+        if wanted is not found and not self._substitution.assignable(wanted, found):
             self._mismatch(expr.at, wanted, found)
 
     def _unwrapped(self, expr: Expr, found: Type) -> Type:
@@ -364,13 +340,9 @@ class Checker:
         if not self._substitution.assignable(before, found):
             return DYN
         # The specification keeps the type that may be null; cel-go, and so Kubernetes, makes it null.
-        if found.kind is Kind.NULL and not self._environment.flags.homogeneous_literals:
+        if found.kind is _NULL and not self._environment.flags.homogeneous_literals:
             return before
         return most_general(before, found)
-
-    def _parameter(self) -> Type:
-        self._fresh += 1
-        return Type(Kind.PARAM, f"_var{self._fresh - 1}")
 
 
 _METHODS: Final[dict[type[Any], Callable[[Checker, Any], Type]]] = {
@@ -383,23 +355,3 @@ _METHODS: Final[dict[type[Any], Callable[[Checker, Any], Type]]] = {
     MakeStruct: Checker._struct,
     Comprehension: Checker._comprehension,
 }
-
-
-def _instance(type_: Type, fresh: dict[str, Type]) -> Type:
-    """Return a type with a signature's parameters replaced by ones nobody has used."""
-    if type_.kind is Kind.PARAM:
-        return fresh[type_.name]
-    if not type_.params:
-        return type_
-    return Type(
-        type_.kind, type_.name, tuple([_instance(inner, fresh) for inner in type_.params]), type_.nullable
-    )
-
-
-def _compares_across(function: str, overload: Overload) -> bool:
-    return (
-        function in ("_<_", "_<=_", "_>_", "_>=_")
-        and overload.params[0].kind in _NUMBERS
-        and overload.params[1].kind in _NUMBERS
-        and overload.params[0].kind is not overload.params[1].kind
-    )

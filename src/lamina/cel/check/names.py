@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from lamina.cel.ast import Expr, Ident, Literal, Reference, Select
 from lamina.cel.declare import Environment, Function
@@ -16,6 +17,7 @@ from lamina.cel.types import (
     BYTES,
     DOUBLE,
     DURATION,
+    ERROR,
     INT,
     LIST,
     MAP,
@@ -35,6 +37,11 @@ _LANGUAGE: Final = MappingProxyType(
     }
 )
 
+Found: TypeAlias = tuple[str, Type, Literal | None, Reference]
+"""The full name, the type, the value if it is a constant, and all of it as nodes refer to it."""
+
+_local: Final = lru_cache(256)(Reference)
+
 
 class Names:
     """Looks names up; `enter` and `leave` surround what loops declare."""
@@ -43,7 +50,7 @@ class Names:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._scopes: list[dict[str, Type]] = []
+        self._scopes: list[dict[str, Found]] = []
         self._anywhere = bool(environment.container)
 
     def qualified(self, expr: Expr) -> str | None:
@@ -57,46 +64,66 @@ class Names:
         if not isinstance(expr, Ident):
             return None
         name = expr.name
-        if not self._anywhere and name.removeprefix(".") not in self._environment.namespaces:
+        if not self.may_be_prefix(name):
             return None
         parts.append(name)
         return ".".join(reversed(parts))
 
-    def enter(self, declared: dict[str, Type]) -> None:
-        self._scopes.append(declared)
+    def enter(self, name: str, type_: Type, second: str = "", second_type: Type = ERROR) -> None:
+        """Declare one name, or two, until `leave`."""
+        scope: dict[str, Found] = {name: (name, type_, None, _local(name))}
+        if second:
+            scope[second] = (second, second_type, None, _local(second))
+        self._scopes.append(scope)
 
     def leave(self) -> None:
         self._scopes.pop()
 
-    def find(self, name: str) -> tuple[str, Type, Literal | None] | None:
-        """Return the full name, the type, and the value if it is a constant."""
-        environment = self._environment
-        if self._scopes and not name.startswith("."):
+    def find(self, name: str) -> Found | None:
+        """Return what a name means here."""
+        if self._scopes and name[0] != ".":
             for scope in reversed(self._scopes):
                 if name in scope:
-                    return name, scope[name], None
+                    return scope[name]
+        memory = self._environment.memory
+        known: Found | None = memory.get(name)
+        if known is None:
+            known = self._declared(name)
+            if known is not None:
+                memory[name] = known
+        return known
+
+    def _declared(self, name: str) -> Found | None:
+        environment = self._environment
         for candidate in environment.candidates(name):
             variable = environment.variables.get(candidate)
             if variable is not None:
-                return candidate, variable.type, None
+                return candidate, variable.type, None, Reference(candidate)
             declared = environment.types.get(candidate)
             if declared is not None:
-                return candidate, type_of(declared), None
+                return candidate, type_of(declared), None, Reference(candidate)
             known = _LANGUAGE.get(candidate)
             if known is not None:
-                return candidate, known, None
+                return candidate, known, None, Reference(candidate)
             constant = environment.constants.get(candidate)
             if constant is not None:
-                return candidate, constant.type, environment.literal(constant)
+                value = environment.literal(constant)
+                return candidate, constant.type, value, Reference(candidate, constant=value)
         return None
 
     def function(self, name: str) -> Function | None:
         functions = self._environment.functions
+        if not self._anywhere and name[0] != ".":
+            return functions.get(name)
         for candidate in self._environment.candidates(name):
             found = functions.get(candidate)
             if found is not None:
                 return found
         return None
+
+    def may_be_prefix(self, name: str) -> bool:
+        """Whether a name may be the first part of a longer one."""
+        return self._anywhere or name.removeprefix(".") in self._environment.namespaces
 
     def is_local(self, name: str) -> bool:
         return any(name in scope for scope in self._scopes)
@@ -117,7 +144,3 @@ def near(name: str, known: Iterable[str]) -> str | None:
     lowered = {n.lower(): n for n in reversed(names)}
     found = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     return f"did you mean '{lowered[found[0]]}'?" if found else None
-
-
-def reference(name: str, constant: Literal | None) -> Reference:
-    return Reference(name=name, constant=constant)

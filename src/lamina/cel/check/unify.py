@@ -9,13 +9,29 @@ takes the most general of the types it has to be.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Final
 
 from lamina.cel.types import DYN, Kind, Type
 
-_NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.OBJECT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
-_WILD: Final = frozenset({Kind.DYN, Kind.ANY, Kind.ERROR})
-_WITH_PARAMS: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+# Looking a member up in its class takes as long as a call.
+_ANY, _DURATION, _DYN, _ERROR, _LIST, _MAP, _NULL, _OBJECT, _OPAQUE, _PARAM, _TIMESTAMP, _TYPE = (
+    Kind.ANY,
+    Kind.DURATION,
+    Kind.DYN,
+    Kind.ERROR,
+    Kind.LIST,
+    Kind.MAP,
+    Kind.NULL,
+    Kind.OBJECT,
+    Kind.OPAQUE,
+    Kind.PARAM,
+    Kind.TIMESTAMP,
+    Kind.TYPE,
+)
+_NULLABLE: Final = frozenset({_OPAQUE, _OBJECT, _ANY, _DURATION, _TIMESTAMP})
+_WILD: Final = frozenset({_DYN, _ANY, _ERROR})
+_WITH_PARAMS: Final = frozenset({_OPAQUE, _LIST, _MAP})
 
 
 def same(one: Type, other: Type) -> bool:
@@ -29,7 +45,7 @@ def same(one: Type, other: Type) -> bool:
 
 def equivalent(one: Type, other: Type) -> bool:
     """Whether two types are one but for their type parameters."""
-    if one is other or (one.kind is Kind.PARAM and other.kind is Kind.PARAM):
+    if one is other or (one.kind is _PARAM and other.kind is _PARAM):
         return True
     if one.kind is not other.kind or one.name != other.name or len(one.params) != len(other.params):
         return False
@@ -43,9 +59,9 @@ def is_assignable(one: Type, other: Type) -> bool:
 
 def _less_specific(one: Type, other: Type) -> bool:
     kind = one.kind
-    if one.is_dyn or kind is Kind.PARAM:
+    if one.is_dyn or kind is _PARAM:
         return True
-    if other.is_dyn or other.kind is Kind.PARAM or kind is not other.kind:
+    if other.is_dyn or other.kind is _PARAM or kind is not other.kind:
         return False
     if kind in _WITH_PARAMS:
         return (
@@ -53,7 +69,7 @@ def _less_specific(one: Type, other: Type) -> bool:
             and len(one.params) == len(other.params)
             and all(map(_less_specific, one.params, other.params))
         )
-    return kind is Kind.TYPE or same(one, other)
+    return kind is _TYPE or same(one, other)
 
 
 def most_general(one: Type, other: Type) -> Type:
@@ -72,7 +88,7 @@ class Substitution:
 
     def assignable(self, one: Type, other: Type) -> bool:
         """Whether two types agree; remember what parameters must be for that."""
-        if one is other and not one.params and one.kind is not Kind.PARAM:
+        if one is other and one.code:
             return True
         return self._attempt((one,), (other,))
 
@@ -80,23 +96,30 @@ class Substitution:
         """Whether the types of two lists agree one by one."""
         return len(ones) == len(others) and self._attempt(ones, others)
 
+    def knows(self, name: str) -> bool:
+        """Whether something is known of a parameter."""
+        return name in self._known
+
     def bind(self, name: str, to: Type) -> None:
         self._known[name] = to
 
     def resolve(self, type_: Type, *, to_dyn: bool = False) -> Type:
         """Return a type with its parameters replaced; `to_dyn` makes the unknown ones dyn."""
-        kind = type_.kind
-        if kind is Kind.PARAM:
+        if type_.code:
+            return type_
+        kind, params = type_.kind, type_.params
+        if kind is _PARAM:
             found = self._known.get(type_.name)
             if found is not None:
-                return self.resolve(found, to_dyn=to_dyn)
+                return found if found.code else self.resolve(found, to_dyn=to_dyn)
             return DYN if to_dyn else type_
-        if not type_.params:
+        if len(params) == 1:
+            inner = self.resolve(params[0], to_dyn=to_dyn)
+            return type_ if inner is params[0] else Type(kind, type_.name, (inner,), type_.nullable)
+        resolved = tuple([self.resolve(param, to_dyn=to_dyn) for param in params])
+        if all(map(is_, resolved, params)):
             return type_
-        params = tuple([self.resolve(inner, to_dyn=to_dyn) for inner in type_.params])
-        if all(map(lambda a, b: a is b, params, type_.params)):
-            return type_
-        return Type(kind, type_.name, params, type_.nullable)
+        return Type(kind, type_.name, resolved, type_.nullable)
 
     def _attempt(self, ones: Sequence[Type], others: Sequence[Type]) -> bool:
         mark = len(self._trail)
@@ -117,17 +140,17 @@ class Substitution:
 
     def _agree(self, one: Type, other: Type) -> bool:
         kind, other_kind = one.kind, other.kind
-        if other_kind is Kind.PARAM:
+        if other_kind is _PARAM:
             valid, settled = self._substitutes(one, other)
             if valid or settled:
                 return valid
-        if kind is Kind.PARAM:
+        if kind is _PARAM:
             return self._substitutes(other, one)[0]
         if kind in _WILD or other_kind in _WILD:
             return True
-        if kind is Kind.NULL:
-            return other_kind in _NULLABLE or other.nullable or other_kind is Kind.NULL
-        if other_kind is Kind.NULL:
+        if kind is _NULL:
+            return other_kind in _NULLABLE or other.nullable or other_kind is _NULL
+        if other_kind is _NULL:
             return kind in _NULLABLE or one.nullable
         if kind is not other_kind:
             return False
@@ -137,11 +160,11 @@ class Substitution:
                 and len(one.params) == len(other.params)
                 and all(map(self._agree, one.params, other.params))
             )
-        return kind is Kind.TYPE or one.name == other.name
+        return kind is _TYPE or one.name == other.name
 
     def _substitutes(self, one: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether a type can be what a parameter stands for, and whether that was settled before."""
-        if one.kind is Kind.PARAM and one.name == parameter.name:
+        if one.kind is _PARAM and one.name == parameter.name:
             return True, True
         known = self._known.get(parameter.name)
         if known is not None:
@@ -160,7 +183,9 @@ class Substitution:
 
     def _absent(self, name: str, within: Type) -> bool:
         """Whether a parameter does not occur in a type."""
-        if within.kind is Kind.PARAM:
+        if within.code:
+            return True
+        if within.kind is _PARAM:
             if within.name == name:
                 return False
             known = self._known.get(within.name)

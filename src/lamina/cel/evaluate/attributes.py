@@ -24,11 +24,10 @@ class Qualifier:
     `strict`, an error.
     """
 
-    __slots__ = ("at", "coerce", "id", "key", "optional", "strict", "test_only")
+    __slots__ = ("at", "coerce", "key", "optional", "strict", "test_only")
 
     def __init__(
         self,
-        node: int,
         at: int,
         key: Value,
         *,
@@ -37,7 +36,6 @@ class Qualifier:
         strict: bool,
         coerce: Coercer | None,
     ) -> None:
-        self.id = node
         self.at = at
         self.key = key
         self.optional = optional
@@ -52,7 +50,7 @@ class Qualifier:
         except EvaluationError as error:
             found = placed(error, self.at)
         if frame.tracker is not None:
-            frame.tracker.saw(self.id, 1)
+            frame.tracker.add(1)
         return found
 
     def _read(self, frame: Frame, value: Value) -> Value:
@@ -78,7 +76,7 @@ class Qualifier:
         except EvaluationError as error:
             return True, placed(error, self.at)
         if present and frame.tracker is not None:
-            frame.tracker.saw(self.id, 1)
+            frame.tracker.add(1)
         return present, found
 
     def _key(self, frame: Frame) -> Value:
@@ -129,15 +127,10 @@ def follow(frame: Frame, value: Value, qualifiers: list[Qualifier]) -> Value:
 class _Read:
     """What every attribute has."""
 
-    __slots__ = ("_id", "qualifiers")
+    __slots__ = ("qualifiers",)
 
-    def __init__(self, node: int) -> None:
-        self._id = node
+    def __init__(self) -> None:
         self.qualifiers: list[Qualifier] = []
-
-    @property
-    def id(self) -> int:
-        return self.qualifiers[-1].id if self.qualifiers else self._id
 
     def add(self, qualifier: Qualifier) -> None:
         self.qualifiers.append(qualifier)
@@ -148,8 +141,8 @@ class Named(_Read):
 
     __slots__ = ("at", "coerce", "name")
 
-    def __init__(self, node: int, at: int, name: str, coerce: Coercer | None) -> None:
-        super().__init__(node)
+    def __init__(self, at: int, name: str, coerce: Coercer | None) -> None:
+        super().__init__()
         self.at = at
         self.name = name
         self.coerce = coerce
@@ -171,8 +164,8 @@ class Made(_Read):
 
     __slots__ = ("step",)
 
-    def __init__(self, node: int, step: Step) -> None:
-        super().__init__(node)
+    def __init__(self, step: Step) -> None:
+        super().__init__()
         self.step = step
 
     def resolve(self, frame: Frame) -> Value:
@@ -185,23 +178,13 @@ class Made(_Read):
 class Chosen:
     """`condition ? one : other`; whatever is read from it is read from the one that is chosen."""
 
-    __slots__ = ("_id", "at", "condition", "falsy", "truthy")
+    __slots__ = ("at", "condition", "falsy", "truthy")
 
-    def __init__(self, node: int, at: int, condition: Step, truthy: Attribute, falsy: Attribute) -> None:
-        self._id = node
+    def __init__(self, at: int, condition: Step, truthy: Attribute, falsy: Attribute) -> None:
         self.at = at
         self.condition = condition
         self.truthy = truthy
         self.falsy = falsy
-
-    @property
-    def id(self) -> int:
-        # Once something is read from both sides, that is what the whole is known by.
-        return self.truthy.id if self.truthy.id == self.falsy.id else self._id
-
-    @property
-    def qualifiers(self) -> list[Qualifier]:
-        return self.truthy.qualifiers
 
     def add(self, qualifier: Qualifier) -> None:
         self.truthy.add(qualifier)
@@ -223,16 +206,11 @@ Attribute: TypeAlias = Named | Made | Chosen
 class AttributeStep:
     """An attribute, evaluated."""
 
-    __slots__ = ("_id", "attribute", "test_only")
+    __slots__ = ("attribute", "test_only")
 
-    def __init__(self, attribute: Attribute, test_only: int | None = None) -> None:
+    def __init__(self, attribute: Attribute, *, test_only: bool = False) -> None:
         self.attribute = attribute
-        self.test_only = test_only is not None
-        self._id = test_only
-
-    @property
-    def id(self) -> int:
-        return self.attribute.id if self._id is None else self._id
+        self.test_only = test_only
 
     def run(self, frame: Frame) -> Value:
         found = self.attribute.resolve(frame)
@@ -240,10 +218,7 @@ class AttributeStep:
             found = found.present
         tracker = frame.tracker
         if tracker is not None:
-            attribute = self.attribute
-            if isinstance(attribute, Chosen):
-                parts = (attribute.falsy.id, attribute.truthy.id, attribute.condition.id)
-                tracker.saw_conditional(self.id, parts, test_only=self.test_only)
-            else:
-                tracker.saw_attribute(self.id, test_only=self.test_only, drop=attribute.id)
+            cost = tracker.presence if self.test_only else 1
+            # What a conditional chose has been paid for, and so has one that is only asked whether it is there.
+            tracker.add(cost - 1 if isinstance(self.attribute, Chosen) else cost)
         return found

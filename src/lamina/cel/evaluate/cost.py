@@ -4,17 +4,13 @@ What an evaluation costs, counted as Kubernetes counts it.
 Every name and every field costs 1, a call 1 or what its arguments are long, a
 list 10, a map 30, a struct 40. Presence tests and constants are free, and so are
 `&&`, `||`, `?:` and loops themselves; what happens in them is not.
-
-Arguments are found on a stack of everything that was seen. A call whose
-arguments are no longer there costs nothing; that is how cel-go has it, and a
-budget that is kept to the last unit has to agree with it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from lamina.cel.errors import CostExceeded
 from lamina.cel.values import CelObject, Optional, Value
@@ -25,74 +21,50 @@ STRUCT_COST: Final = 40
 _PER_CHARACTER: Final = 0.1
 _PER_PATTERN_CHARACTER: Final = 0.25
 EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+UNLIMITED: Final = 1 << 62
+
+
+Price: TypeAlias = Callable[[Sequence[Any], Any], int]
+"""What a call costs, given its arguments and its answer."""
 
 
 class Tracker:
     """Counts one evaluation. `limit` ends it by CostExceeded; None only counts."""
 
-    __slots__ = ("_ids", "_places", "_presence", "cost", "kubernetes", "limit")
+    __slots__ = ("cost", "limit", "presence")
 
     def __init__(self, limit: int | None, *, kubernetes: bool) -> None:
         self.cost = 0
-        self.limit = limit
-        self.kubernetes = kubernetes
-        self._presence = 0 if kubernetes else 1
-        self._ids: list[int] = []
-        self._places: dict[int, list[int]] = {}
+        self.limit = UNLIMITED if limit is None else limit
+        self.presence = 0 if kubernetes else 1
 
-    def saw(self, node: int, cost: int = 0) -> None:
-        """A value was found; what it costs is added."""
-        places = self._places.get(node)
-        if places is None:
-            self._places[node] = [len(self._ids)]
-        else:
-            places.append(len(self._ids))
-        self._ids.append(node)
-        if cost:
-            self.cost += cost
-            if self.limit is not None and self.cost > self.limit:
-                raise CostExceeded(EXCEEDED)
+    def add(self, cost: int) -> None:
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostExceeded(EXCEEDED)
 
-    def saw_attribute(self, node: int, *, drop: int, test_only: bool) -> None:
-        self._drop(drop)
-        self.saw(node, self._presence if test_only else 1)
 
-    def saw_conditional(self, node: int, parts: Sequence[int], *, test_only: bool) -> None:
-        for part in parts:
-            self._drop(part)
-        if test_only:
-            self.cost += self._presence - 1
-        self.saw(node)
+def price(function: str, overload: str, declared: Price | None, *, kubernetes: bool) -> Price | None:
+    """Return what calls of a function cost, given the overload that was meant; None where each costs 1."""
+    if declared is not None:
 
-    def saw_parts(self, node: int, parts: Sequence[int]) -> None:
-        """A value was made of others that cost what they cost, as `&&` and loops are."""
-        for part in parts:
-            self._drop(part)
-        self.saw(node)
+        def as_declared(values: Sequence[Any], answer: Any) -> int:
+            try:
+                return declared(values, answer)
+            except (TypeError, AttributeError, IndexError):
+                return 1
 
-    def saw_made(self, node: int, parts: Sequence[int], cost: int) -> None:
-        """A list, map or struct was made."""
-        self._take(parts)
-        self.saw(node, cost)
+        return as_declared
+    if not (kubernetes and function in _KUBERNETES):
+        return (lambda values, _: standard_cost(overload, values)) if overload in _PRICED else None
+    if function in _UNIT:
+        return None
 
-    def saw_call(self, node: int, parts: Sequence[int], cost: Callable[[], int]) -> None:
-        """A function was called; `cost` is only asked where its arguments are still there."""
-        self.saw(node, cost() if self._take(parts) else 0)
+    def as_kubernetes(values: Sequence[Any], answer: Any) -> int:
+        found = kubernetes_cost(function, overload, values, answer)
+        return standard_cost(overload, values) if found is None else found
 
-    def _drop(self, node: int) -> bool:
-        """Take everything off the stack down to the last time a node was seen, if it was."""
-        places = self._places.get(node)
-        if not places:
-            return False
-        place = places[-1]
-        for other in self._ids[place:]:
-            self._places[other].pop()
-        del self._ids[place:]
-        return True
-
-    def _take(self, parts: Sequence[int]) -> bool:
-        # Stops at the first that is not there, as cel-go does.
-        return all(self._drop(part) for part in reversed(parts))
+    return as_kubernetes
 
 
 def size_of(value: Value) -> int:
@@ -171,6 +143,16 @@ _UNIT: Final = frozenset(
     }
     | {"getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"}
 )
+_PRICED: Final = (
+    _BY_FIRST | _BY_SHORTER | {"in_list", "add_string", "add_bytes", "matches_string", "contains_string"}
+)
+"""The overloads that do not cost 1."""
+_KUBERNETES: Final = (
+    (_TRAVERSED | _ONE_PASS | _UNIT)
+    | {"ip", "replace", "split", "ip.isCanonical", "join", "find", "findAll", "validate", "_==_"}
+    | {"containsIP", "containsCIDR"}
+)
+"""The functions that Kubernetes has prices of its own for."""
 
 
 def kubernetes_cost(function: str, overload: str, args: Sequence[Value], result: Value) -> int | None:

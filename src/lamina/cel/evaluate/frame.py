@@ -20,8 +20,6 @@ class Step(Protocol):
     for its other side. Only CostExceeded is raised, since it ends everything.
     """
 
-    @property
-    def id(self) -> int: ...
     def run(self, frame: Frame) -> Value: ...
 
 

@@ -19,6 +19,7 @@ from lamina.cel.errors import EvaluationError
 from lamina.cel.evaluate import steps
 from lamina.cel.evaluate.attributes import Attribute, AttributeStep, Chosen, Made, Named, Qualifier
 from lamina.cel.evaluate.coerce import Coercer, coercer
+from lamina.cel.evaluate.cost import price
 from lamina.cel.evaluate.dispatch import Dispatch
 from lamina.cel.evaluate.frame import Outermost, Step
 from lamina.cel.evaluate.structs import builder
@@ -46,7 +47,7 @@ class Planner:
     def plan(self, expr: Expr) -> Step:
         match expr:
             case ast.Literal():
-                return steps.Constant(expr.id, literal_value(expr))
+                return steps.Constant(literal_value(expr))
             case ast.Ident():
                 return self._ident(expr)
             case ast.Select():
@@ -72,31 +73,26 @@ class Planner:
     def _ident(self, expr: ast.Ident) -> Step:
         reference = self._checked.references.get(expr.id)
         if reference is not None and reference.constant is not None:
-            return steps.Constant(expr.id, literal_value(reference.constant))
+            return steps.Constant(literal_value(reference.constant))
         name = reference.name if reference is not None and reference.name else expr.name.removeprefix(".")
         if self._is_local(name) and not expr.name.startswith("."):
-            return AttributeStep(Named(expr.id, expr.at, name, None))
+            return AttributeStep(Named(expr.at, name, None))
         if self._type(expr).kind is Kind.TYPE and name not in self._environment.variables:
-            return steps.Constant(expr.id, TypeValue(name))
+            return steps.Constant(TypeValue(name))
         outermost = expr.name.startswith(".") and self._is_local(name)
-        return AttributeStep(Named(expr.id, expr.at, f".{name}" if outermost else name, self._coercer(expr)))
+        return AttributeStep(Named(expr.at, f".{name}" if outermost else name, self._coercer(expr)))
 
     def _is_local(self, name: str) -> bool:
         return any(name in names for names in self._locals)
 
     def _read_from(self, operand: Expr) -> AttributeStep:
         step = self.plan(operand)
-        return (
-            step
-            if isinstance(step, AttributeStep) and not step.test_only
-            else AttributeStep(Made(step.id, step))
-        )
+        return step if isinstance(step, AttributeStep) and not step.test_only else AttributeStep(Made(step))
 
     def _select(self, expr: ast.Select) -> Step:
         step = self._read_from(expr.operand)
         step.attribute.add(
             Qualifier(
-                expr.id,
                 expr.at,
                 field_key(self._type(expr.operand), expr.field),
                 optional=expr.optional,
@@ -105,7 +101,7 @@ class Planner:
                 coerce=None if expr.test_only else self._coercer(expr),
             )
         )
-        return AttributeStep(step.attribute, expr.id) if expr.test_only else step
+        return AttributeStep(step.attribute, test_only=True) if expr.test_only else step
 
     def _index(self, expr: ast.Call) -> Step:
         step = self._read_from(expr.args[0])
@@ -116,11 +112,10 @@ class Planner:
         elif isinstance(index, AttributeStep) and not index.test_only:
             key = index.attribute
         else:
-            key = Made(expr.id, index)
+            key = Made(index)
         optional = expr.function != ast.INDEX
         step.attribute.add(
             Qualifier(
-                expr.id,
                 expr.at,
                 key,
                 optional=optional,
@@ -138,15 +133,15 @@ class Planner:
         args = [self.plan(arg) for arg in ast.children(expr)]
         match name:
             case ast.AND | ast.OR:
-                return steps.Logic(expr.id, expr.at, args, decisive=name == ast.OR)
+                return steps.Logic(expr.at, args, decisive=name == ast.OR)
             case ast.CONDITIONAL:
                 condition, truthy, falsy = args
-                chosen = Chosen(expr.id, expr.at, condition, _attribute(truthy), _attribute(falsy))
+                chosen = Chosen(expr.at, condition, _attribute(truthy), _attribute(falsy))
                 return AttributeStep(chosen)
             case ast.NOT_STRICTLY_FALSE:
-                return steps.NotStrictlyFalse(expr.id, args[0])
+                return steps.NotStrictlyFalse(args[0])
             case "or" | "orValue" if expr.target is not None and self._is_optional_or(expr):
-                return steps.OptionalOr(expr.id, expr.at, args[0], args[1], unwraps=name == "orValue")
+                return steps.OptionalOr(expr.at, args[0], args[1], unwraps=name == "orValue")
         return self._plain_call(expr, args)
 
     def _is_optional_or(self, expr: ast.Call) -> bool:
@@ -162,18 +157,21 @@ class Planner:
         overload = ids[0] if len(ids) == 1 else ""
         if overload == "in_list" and isinstance(args[1], steps.Constant) and _is_primitive(args[1].value):
             if not args[1].value:
-                return steps.Constant(expr.id, False)
-            return steps.Membership(expr.id, expr.at, args[0], args[1].value, operators.is_in)
-        work, cost = self._work(expr, ids)
+                return steps.Constant(False)
+            return steps.Membership(args[0], args[1].value, operators.is_in)
+        work, declared = self._work(expr, ids)
         if self._gathering and self._gathering[-1] and _adds_to_accumulator(expr):
             work = _IN_PLACE.get(expr.function, work)
         if expr.function in (ast.EQUALS, ast.NOT_EQUALS):
             overload = "equals" if expr.function == ast.EQUALS else "not_equals"
-        call = steps.Call(expr.id, expr.at, expr.function, overload, args, work, cost)
+        kubernetes = self._environment.flags.kubernetes_costs
+        call = steps.Call(
+            expr.at, args, work, price(expr.function, overload, declared, kubernetes=kubernetes)
+        )
         if expr.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], steps.Constant):
             value = call.run(_NOWHERE)
             if not isinstance(value, EvaluationError):
-                return steps.Constant(expr.id, value)
+                return steps.Constant(value)
         return call
 
     def _work(self, expr: ast.Call, ids: tuple[str, ...]) -> tuple[Callable[..., Value], Any]:
@@ -194,14 +192,14 @@ class Planner:
 
     def _list(self, expr: ast.MakeList) -> Step:
         items = [self.plan(item) for item in expr.items]
-        made = steps.MakeList(expr.id, expr.at, items, expr.optional_indices)
+        made = steps.MakeList(expr.at, items, expr.optional_indices)
         return _folded(made, items)
 
     def _map(self, expr: ast.MakeMap) -> Step:
         entries = [
             (self.plan(entry.key), self.plan(entry.value), entry.optional, entry.at) for entry in expr.entries
         ]
-        made = steps.MakeMap(expr.id, expr.at, entries, self._strict)
+        made = steps.MakeMap(entries, self._strict)
         return _folded(made, [part for key, value, _, _ in entries for part in (key, value)])
 
     def _struct(self, expr: ast.MakeStruct) -> Step:
@@ -210,7 +208,7 @@ class Planner:
         name = (
             reference.name if reference is not None and reference.name else expr.type_name.removeprefix(".")
         )
-        return steps.MakeStruct(expr.id, expr.at, fields, builder(name))
+        return steps.MakeStruct(expr.at, fields, builder(name))
 
     def _comprehension(self, expr: ast.Comprehension) -> Step:
         over = self.plan(expr.iter_range)
@@ -220,7 +218,7 @@ class Planner:
             isinstance(first, steps.Constant) and first.value in ([], {}) and expr.accu_var == ast.ACCUMULATOR
         )
         if gathers:
-            first = _Fresh(first.id, type(first.value))  # type: ignore[attr-defined]  # a constant, as was just seen
+            first = _Fresh(type(first.value))  # type: ignore[attr-defined]  # a constant, as was just seen
         self._locals.append({expr.accu_var, *names})
         self._gathering.append(gathers)
         condition, step = self.plan(expr.loop_condition), self.plan(expr.loop_step)
@@ -232,7 +230,6 @@ class Planner:
         self._gathering.pop()
         self._locals.pop()
         return steps.Fold(
-            expr.id,
             expr.at,
             names=names,
             over=over,
@@ -249,12 +246,11 @@ class _Fresh(steps.Constant):
 
     __slots__ = ("make",)
 
-    def __init__(self, node: int, make: Callable[[], Value]) -> None:
-        super().__init__(node, None)
+    def __init__(self, make: Callable[[], Value]) -> None:
+        super().__init__(None)
         self.make = make
 
     def run(self, frame: Any) -> Value:
-        super().run(frame)
         return self.make()
 
 
@@ -268,7 +264,7 @@ def field_key(operand: Type, field: str) -> str:
 
 
 def _attribute(step: Step) -> Attribute:
-    return step.attribute if isinstance(step, AttributeStep) else Made(step.id, step)
+    return step.attribute if isinstance(step, AttributeStep) else Made(step)
 
 
 def _is_primitive(value: Value) -> bool:
@@ -311,5 +307,5 @@ def _folded(made: steps.MakeList | steps.MakeMap, parts: list[Step]) -> Step:
     if all(isinstance(part, steps.Constant) for part in parts):
         value = made.run(_NOWHERE)
         if not isinstance(value, EvaluationError):
-            return steps.Constant(made.id, value)
+            return steps.Constant(value)
     return made

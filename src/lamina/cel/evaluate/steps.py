@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.evaluate.cost import LIST_COST, MAP_COST, STRUCT_COST, kubernetes_cost, standard_cost
+from lamina.cel.evaluate.cost import LIST_COST, MAP_COST, STRUCT_COST, Price
 from lamina.cel.evaluate.frame import Frame, Loop, Step, placed
 from lamina.cel.operators import find_key
 from lamina.cel.values import BoolMap, Optional, Value, no_such_overload, shown, type_of
@@ -15,36 +15,26 @@ from lamina.cel.values import BoolMap, Optional, Value, no_such_overload, shown,
 class Constant:
     """A value that is known before anything runs."""
 
-    __slots__ = ("id", "value")
+    __slots__ = ("value",)
 
-    def __init__(self, node: int, value: Value) -> None:
-        self.id = node
+    def __init__(self, value: Value) -> None:
         self.value = value
 
     def run(self, frame: Frame) -> Value:
-        if frame.tracker is not None:
-            frame.tracker.saw(self.id)
         return self.value
 
 
 class Logic:
     """`&&`, decided by `false`, or `||`, decided by `true`, on whichever side that is; an error comes second."""
 
-    __slots__ = ("at", "decisive", "id", "terms")
+    __slots__ = ("at", "decisive", "terms")
 
-    def __init__(self, node: int, at: int, terms: Sequence[Step], decisive: bool) -> None:
-        self.id = node
+    def __init__(self, at: int, terms: Sequence[Step], decisive: bool) -> None:
         self.at = at
         self.terms = terms
         self.decisive = decisive
 
     def run(self, frame: Frame) -> Value:
-        answer = self._answer(frame)
-        if frame.tracker is not None:
-            frame.tracker.saw_parts(self.id, [term.id for term in self.terms])
-        return answer
-
-    def _answer(self, frame: Frame) -> Value:
         trouble: EvaluationError | None = None
         for term in self.terms:
             value = term.run(frame)
@@ -58,33 +48,22 @@ class Logic:
 class Call:
     """A function or an operator. Its arguments are all evaluated; the first error among them is its answer."""
 
-    __slots__ = ("args", "at", "cost", "function", "id", "overload", "parts", "work")
+    __slots__ = ("args", "at", "price", "work")
 
     def __init__(
-        self,
-        node: int,
-        at: int,
-        function: str,
-        overload: str,
-        args: Sequence[Step],
-        work: Callable[..., Value],
-        cost: Callable[[Sequence[Any], Any], int] | None,
+        self, at: int, args: Sequence[Step], work: Callable[..., Value], price: Price | None
     ) -> None:
-        self.id = node
         self.at = at
-        self.function = function
-        self.overload = overload
         self.args = args
         self.work = work
-        self.cost = cost
+        self.price = price
 
     def run(self, frame: Frame) -> Value:
         values = [arg.run(frame) for arg in self.args]
         answer = self._answer(values)
         tracker = frame.tracker
         if tracker is not None:
-            parts = [arg.id for arg in self.args]
-            tracker.saw_call(self.id, parts, lambda: self._cost(values, answer, tracker.kubernetes))
+            tracker.add(1 if self.price is None else self.price(values, answer))
         return answer
 
     def _answer(self, values: list[Value]) -> Value:
@@ -99,63 +78,43 @@ class Call:
             # A function that says it takes a value of any type, and does not take this one.
             return placed(no_such_overload(), self.at)
 
-    def _cost(self, values: list[Value], answer: Value, kubernetes: bool) -> int:
-        if self.cost is not None:
-            try:
-                return self.cost(values, answer)
-            except (TypeError, AttributeError, IndexError):
-                return 1
-        if kubernetes:
-            found = kubernetes_cost(self.function, self.overload, values, answer)
-            if found is not None:
-                return found
-        return standard_cost(self.overload, values)
-
 
 class NotStrictlyFalse:
     """Whether a loop goes on: anything but `false`, an error included, says so."""
 
-    __slots__ = ("arg", "id")
+    __slots__ = ("arg",)
 
-    def __init__(self, node: int, arg: Step) -> None:
-        self.id = node
+    def __init__(self, arg: Step) -> None:
         self.arg = arg
 
     def run(self, frame: Frame) -> Value:
         value = self.arg.run(frame)
         if frame.tracker is not None:
-            frame.tracker.saw_call(self.id, [self.arg.id], lambda: 1)
+            frame.tracker.add(1)
         return value is not False
 
 
 class Membership:
     """`x in [constants]`, which is free of charge."""
 
-    __slots__ = ("arg", "at", "id", "items", "work")
+    __slots__ = ("arg", "items", "work")
 
-    def __init__(self, node: int, at: int, arg: Step, items: list[Any], work: Callable[..., Value]) -> None:
-        self.id = node
-        self.at = at
+    def __init__(self, arg: Step, items: list[Any], work: Callable[..., Value]) -> None:
         self.arg = arg
         self.items = items
         self.work = work
 
     def run(self, frame: Frame) -> Value:
         value = self.arg.run(frame)
-        if not isinstance(value, EvaluationError):
-            value = self.work(value, self.items)
-        if frame.tracker is not None:
-            frame.tracker.saw(self.id)
-        return value
+        return value if isinstance(value, EvaluationError) else self.work(value, self.items)
 
 
 class OptionalOr:
     """`a.or(b)` and `a.orValue(b)`: `b` is only looked at where `a` has no value."""
 
-    __slots__ = ("at", "id", "other", "unwraps", "value")
+    __slots__ = ("at", "other", "unwraps", "value")
 
-    def __init__(self, node: int, at: int, value: Step, other: Step, unwraps: bool) -> None:
-        self.id = node
+    def __init__(self, at: int, value: Step, other: Step, unwraps: bool) -> None:
         self.at = at
         self.value = value
         self.other = other
@@ -170,8 +129,6 @@ class OptionalOr:
                 found = self.other.run(frame)
         elif not isinstance(found, EvaluationError):
             found = placed(no_such_overload(), self.at)
-        if frame.tracker is not None:
-            frame.tracker.saw(self.id)
         return found
 
 
@@ -185,10 +142,9 @@ def optional_entry(value: Value, said: str) -> Optional | EvaluationError:
 class MakeList:
     """`[a, ?b]`."""
 
-    __slots__ = ("at", "id", "items", "optional")
+    __slots__ = ("at", "items", "optional")
 
-    def __init__(self, node: int, at: int, items: Sequence[Step], optional: frozenset[int]) -> None:
-        self.id = node
+    def __init__(self, at: int, items: Sequence[Step], optional: frozenset[int]) -> None:
         self.at = at
         self.items = items
         self.optional = optional
@@ -196,7 +152,7 @@ class MakeList:
     def run(self, frame: Frame) -> Value:
         answer = self._answer(frame)
         if frame.tracker is not None:
-            frame.tracker.saw_made(self.id, [item.id for item in self.items], LIST_COST)
+            frame.tracker.add(LIST_COST)
         return answer
 
     def _answer(self, frame: Frame) -> Value:
@@ -223,22 +179,16 @@ class MakeMap:
     one; elsewhere of two equal keys the later wins.
     """
 
-    __slots__ = ("at", "entries", "id", "strict")
+    __slots__ = ("entries", "strict")
 
-    def __init__(
-        self, node: int, at: int, entries: Sequence[tuple[Step, Step, bool, int]], strict: bool
-    ) -> None:
-        self.id = node
-        self.at = at
+    def __init__(self, entries: Sequence[tuple[Step, Step, bool, int]], strict: bool) -> None:
         self.entries = entries
         self.strict = strict
 
     def run(self, frame: Frame) -> Value:
         answer = self._answer(frame)
         if frame.tracker is not None:
-            keys = [key.id for key, _, _, _ in self.entries]
-            values = [value.id for _, value, _, _ in self.entries]
-            frame.tracker.saw_made(self.id, [*keys, *values], MAP_COST)
+            frame.tracker.add(MAP_COST)
         return answer
 
     def _answer(self, frame: Frame) -> Value:
@@ -281,16 +231,14 @@ def with_entry(made: dict[Any, Any], key: Value, value: Value, *, strict: bool) 
 class MakeStruct:
     """`Some.Type{field: value}`."""
 
-    __slots__ = ("at", "build", "fields", "id")
+    __slots__ = ("at", "build", "fields")
 
     def __init__(
         self,
-        node: int,
         at: int,
         fields: Sequence[tuple[str, Step, bool]],
         build: Callable[[dict[str, Any]], Value],
     ) -> None:
-        self.id = node
         self.at = at
         self.fields = fields
         self.build = build
@@ -298,7 +246,7 @@ class MakeStruct:
     def run(self, frame: Frame) -> Value:
         answer = self._answer(frame)
         if frame.tracker is not None:
-            frame.tracker.saw_made(self.id, [step.id for _, step, _ in self.fields], STRUCT_COST)
+            frame.tracker.add(STRUCT_COST)
         return answer
 
     def _answer(self, frame: Frame) -> Value:
@@ -340,11 +288,10 @@ def _not_iterable(value: Value, variables: int) -> EvaluationError:
 class Fold:
     """A comprehension: for every item, while the condition holds, the accumulator becomes the step's value."""
 
-    __slots__ = ("accumulator", "at", "condition", "first", "id", "names", "range", "result", "step")
+    __slots__ = ("accumulator", "at", "condition", "first", "names", "range", "result", "step")
 
     def __init__(
         self,
-        node: int,
         at: int,
         *,
         names: tuple[str, ...],
@@ -355,7 +302,6 @@ class Fold:
         step: Step,
         result: Step,
     ) -> None:
-        self.id = node
         self.at = at
         self.names = names
         self.range = over
@@ -366,12 +312,6 @@ class Fold:
         self.result = result
 
     def run(self, frame: Frame) -> Value:
-        answer = self._answer(frame)
-        if frame.tracker is not None:
-            frame.tracker.saw_parts(self.id, [self.range.id])
-        return answer
-
-    def _answer(self, frame: Frame) -> Value:
         over = self.range.run(frame)
         if isinstance(over, EvaluationError):
             return over

@@ -38,6 +38,8 @@ class Options:
 
     workers: int = 5
     flush: timedelta = timedelta(minutes=30)
+    schedules: bool = True
+    """Whether it chooses clusters for placements and looks after them; if not, somebody else does."""
 
 
 DEFAULTS = Options()

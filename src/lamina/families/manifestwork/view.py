@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,7 +25,7 @@ from lamina.families.manifestwork.names import (
     owner_of,
 )
 from lamina.families.manifestwork.revision import Kept, kept
-from lamina.families.manifestwork.strategy import Group, Strategy, strategy
+from lamina.families.manifestwork.strategy import Group, Strategy, clusters_of, strategy
 from lamina.families.manifestwork.work import Work, facts
 from lamina.objects import meta
 from lamina.objects.times import moment
@@ -167,8 +167,7 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
         frozen, reason = str(wrong), "NotAsExpected"
     if placement is None:
         frozen, reason = f"placement {name} is not there", "PlacementDecisionNotFound"
-    elif not decisions and status.get("numberOfSelectedClusters"):
-        # Deleted by hand, or not restored yet: that it selected somebody is known, and nobody loses its work.
+    elif _is_undecided(decisions, groups, status.get("numberOfSelectedClusters") or 0):
         frozen, reason = f"the decisions of placement {name} are not there", "PlacementDecisionNotFound"
     if frozen and reason != "NotAsExpected":
         groups = (Group(index=0, clusters=tuple(sorted(first))),)
@@ -182,6 +181,17 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
         frozen=frozen,
         reason=reason,
     )
+
+
+def _is_undecided(decisions: Collection[Obj], groups: Sequence[Group], selected: int) -> bool:
+    """
+    Say whether decisions that there must be are not there.
+
+    They may have been deleted by hand, or be on their way: one is made first, and
+    says whom it is about afterwards. Nobody loses its work over that.
+    """
+    unsaid = [one for one in decisions if "decisions" not in (one.get("status") or {})]
+    return selected > len(clusters_of(groups)) and (not decisions or bool(unsaid))
 
 
 def _by_cluster(works: Sequence[Work]) -> tuple[Mapping[str, Work], tuple[Work, ...]]:

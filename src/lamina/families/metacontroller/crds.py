@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from lamina.core.schemas import structural
 from lamina.families.metacontroller import api
@@ -70,6 +71,7 @@ _PARENTS = {
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
+@cache
 def definitions() -> tuple[Made, ...]:
     """Return the definitions, in the order they are to be made."""
     return (

@@ -263,7 +263,9 @@ def is_builtin(group: str) -> bool:
 _GROUPS: Final = frozenset(one.group for one in CATALOGUE)
 
 
+_RANKS: Final = {known: rank for rank, known in enumerate(dict.fromkeys(one.group for one in CATALOGUE))}
+
+
 def group_rank(group: str) -> int:
     """Return where a group stands in discovery; groups of custom resources come after all of these."""
-    ranks = {known: rank for rank, known in enumerate(dict.fromkeys(r.group for r in CATALOGUE))}
-    return ranks.get(group, len(ranks))
+    return _RANKS.get(group, len(_RANKS))

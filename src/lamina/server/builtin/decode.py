@@ -110,6 +110,10 @@ def _struct(key: str) -> Step:
         nonlocal ready
         for field in fields(key):
             steps[field.name] = _field(field.type, field.zero)
+            if (key, field.name) in _QUOTED:
+                steps[field.name] = _noting(steps[field.name])
+            elif (key, field.name) in _MEANT:
+                steps[field.name] = _value(field.type)
             inside[field.name] = (*field.through, field.name)
             if (known := _SCALARS.get(meaning(field.type.removeprefix("*")))) is not None:
                 plain[field.name] = known
@@ -218,6 +222,16 @@ def _collection(step: Step, nothing: Any) -> Step:
         return step(value, path, label) or nothing
 
     return collection
+
+
+def _noting(step: Step) -> Step:
+    def noting(value: Any, path: Path, label: str | int) -> Any:
+        made = step(value, path, label)
+        if not value:
+            _note(path, label, value)
+        return made
+
+    return noting
 
 
 def _scalar(wanted: type, shown: str) -> Step:
@@ -352,6 +366,15 @@ def _schema_or(others: type) -> Step:
     return schema_or
 
 
+# Validation quotes these, as they were stated.
+_QUOTED: Final = {
+    ("apiextensions/v1.CustomResourceDefinitionSpec", "versions"),
+    ("core/v1.PersistentVolumeSpec", "capacity"),
+    ("meta/v1.ObjectMeta", "labels"),
+    ("networking/v1.IngressSpec", "rules"),
+}
+# Where these are stated as empty no default takes their place, and they are refused.
+_MEANT: Final = {("autoscaling/v2.HPAScalingRules", "policies")}
 _SCALARS: Final = {"string": str, "bool": bool}
 _BOUNDS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _EMPTY: Final = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
@@ -401,15 +424,26 @@ def word(value: Any) -> str:
     return _WORDS.get(type(value), "null")
 
 
-def _report(path: Path, name: str) -> None:
-    """Tell the findings at the end of a path about an unknown field."""
-    labels: list[str | int] = [name]
+def _note(path: Path, label: str | int, empty: Any) -> None:
+    """Tell the findings at the end of a path about something empty."""
+    findings, labels = _way(path, label)
+    findings.empties.append((tuple(one for one in labels if one != ""), empty))
+
+
+def _way(path: Path, last: str | int) -> tuple[Findings, list[str | int]]:
+    """Return the findings at the end of a path, and the labels from there."""
+    labels = [last]
     while path[0] is not None:
         labels.append(path[1])
         path = path[0]
-    findings: Findings = path[1]
+    return path[1], labels[::-1]
+
+
+def _report(path: Path, name: str) -> None:
+    """Tell the findings at the end of a path about an unknown field."""
+    findings, labels = _way(path, name)
     shown = ""
-    for label in reversed(labels):
+    for label in labels:
         if type(label) is int:
             shown += f"[{label}]"
         elif label:

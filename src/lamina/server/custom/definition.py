@@ -8,8 +8,11 @@ is why a schema that every version has is at `spec.validation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+import orjson
 
 from lamina.errors import Cause
 from lamina.objects import names
@@ -18,7 +21,7 @@ from lamina.objects.types import Made, Obj
 from lamina.server.custom.approval import validate_approval
 from lamina.server.custom.columns import validate_columns, validate_selectable, validate_subresources
 from lamina.server.custom.conversion import validate_conversion
-from lamina.server.custom.document import Document, inner_names, internal, walk
+from lamina.server.custom.document import Document, has_rules, inner_names, internal, walk
 from lamina.server.custom.formats import format_check
 from lamina.server.custom.golang import same
 from lamina.server.custom.inner import inner_form, shown_versions
@@ -27,7 +30,8 @@ from lamina.server.custom.names import is_established
 from lamina.server.custom.presets import validate_defaults
 from lamina.server.custom.structural import beyond_structure, validate_structure
 from lamina.server.fields import forbidden, invalid, not_supported, required
-from lamina.server.rules.accepted import validate_rules
+
+T = TypeVar("T")
 
 _AT_ROOT: Final = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum",
@@ -51,12 +55,29 @@ def validate_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 def warn(new: Obj, old: Obj | None) -> list[str]:
     """Return a sentence for each format that nobody checks and that was not there before."""
-    known = set(_unknown_formats(old)) if old is not None else set()
-    return [f'unrecognized format "{name}"' for name in _unknown_formats(new) if name not in known]
+    known = _remembered(_unknown_formats, old) if old is not None else ()
+    return [
+        f'unrecognized format "{name}"' for name in _remembered(_unknown_formats, new) if name not in known
+    ]
 
 
-def _unknown_formats(crd: Obj) -> Iterator[str]:
-    shared, versions = inner_form(crd["spec"])
+def _remembered(judge: Callable[[Obj], Iterable[T]], crd: Obj) -> tuple[T, ...]:
+    """Return what is to be said of a spec; the same ones are written to many clusters, and take long to read."""
+    try:
+        spec = orjson.dumps(crd["spec"])
+    except orjson.JSONEncodeError:
+        return tuple(judge(crd["spec"]))
+    said: tuple[T, ...] = _said(judge, spec)
+    return said
+
+
+@lru_cache(maxsize=128)
+def _said(judge: Callable[[Obj], Iterable[Any]], spec: bytes) -> tuple[Any, ...]:
+    return tuple(judge(orjson.loads(spec)))
+
+
+def _unknown_formats(spec: Obj) -> Iterator[str]:
+    shared, versions = inner_form(spec)
     for schema in (shared.get("schema"), *(version.get("schema") for version in versions)):
         for node in walk((schema or {}).get("openAPIV3Schema") or {}):
             if node.get("type") == "string" and "format" in node and format_check(node["format"]) is None:
@@ -77,7 +98,7 @@ def _name(crd: Obj) -> Iterator[Cause]:
 
 def _whole(crd: Obj, old: Obj | None) -> list[Cause]:
     spec, status = crd["spec"], crd.get("status") or {}
-    causes = [*_spec(crd, old)]
+    causes = [*(_remembered(_fresh, crd) if old is None else _spec(crd, old))]
     if old is not None:
         causes += _immutable(spec, old)
     causes += _names(status.get("acceptedNames") or {}, "status.acceptedNames")
@@ -92,6 +113,10 @@ def _whole(crd: Obj, old: Obj | None) -> list[Cause]:
         )
         causes.append(invalid("spec.preserveUnknownFields", True, detail))
     return causes
+
+
+def _fresh(spec: Obj) -> Iterator[Cause]:
+    return _spec({"spec": spec}, None)
 
 
 def _spec(crd: Obj, old: Obj | None) -> Iterator[Cause]:
@@ -229,7 +254,10 @@ def _schema(
         # Whatever cannot be read has usually been complained about by a better name.
         said.append(invalid(path, "", unreadable))
     yield from said
-    if unreadable is None and not shapeless and not is_known:
+    if unreadable is None and not shapeless and not is_known and has_rules(document):
+        # Loaded with the first rule: expressions take longer to load than the rest of the server to start.
+        from lamina.server.rules.accepted import validate_rules
+
         yield from validate_rules(document, path, [cause.field for cause in odd])
 
 

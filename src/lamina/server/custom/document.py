@@ -248,6 +248,11 @@ def walk(document: Document) -> Iterator[Document]:
             yield from walk(document[either])
 
 
+def has_rules(document: Document) -> bool:
+    """Say whether a document holds rules that are written as expressions."""
+    return any(node.get("x-kubernetes-validations") for node in walk(document))
+
+
 def item_schema(document: Document) -> Document | None:
     """Return the one schema of a list's items, where there is one."""
     items = document.get("items")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lamina.errors import Cause
 from lamina.server.custom.default import fresh
-from lamina.server.custom.document import Document, item_schema
+from lamina.server.custom.document import Document, has_rules, item_schema
 from lamina.server.custom.embedded import Embedded, Misfit
 from lamina.server.custom.golang import same
 from lamina.server.custom.problems import shown_value
@@ -15,7 +15,6 @@ from lamina.server.custom.prune import IDENTITY, root_pruner, value_pruner
 from lamina.server.custom.walker import Walker
 from lamina.server.fields import invalid
 from lamina.server.kind import Findings
-from lamina.server.rules.judged import Rules
 
 _Surround = Callable[[Any], Any]
 """Builds the resource around a value that stands somewhere in its metadata."""
@@ -85,8 +84,11 @@ def _of_metadata(node: Document, path: str, root: Document, surround: _Surround)
 def _by_schema(node: Document, default: Any, path: str) -> list[Cause]:
     """Return what the schema has against its default; rules are asked of one that is otherwise in order."""
     causes = Walker(node, as_default=True).causes(default, path)
-    if causes:
+    if causes or not has_rules(node):
         return causes
+    # Loaded with the first rule: expressions take longer to load than the rest of the server to start.
+    from lamina.server.rules.judged import Rules
+
     rules = Rules(node, resource=bool(node.get(_RESOURCE)))
     return rules.judge(default, default, path, ratchets=False).causes
 

@@ -8,28 +8,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from lamina.errors import Cause
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin.decode import Undecodable
-from lamina.server.custom.default import defaulter, fresh, null_dropper
-from lamina.server.custom.document import Document, walk
-from lamina.server.custom.embedded import Misfit, decoded_metadata, embedded
+from lamina.server.custom.default import Step, defaulter, fresh, null_dropper
+from lamina.server.custom.document import Document, has_rules
+from lamina.server.custom.embedded import Embedded, Misfit, decoded_metadata, embedded
 from lamina.server.custom.fast import Check, compiled, fast_check
 from lamina.server.custom.golang import is_integer, plain, same
-from lamina.server.custom.listtypes import distinct
-from lamina.server.custom.prune import closed, root_pruner
+from lamina.server.custom.listtypes import Distinct, distinct
+from lamina.server.custom.prune import Pruner, closed, root_pruner
 from lamina.server.custom.ratchet import Link
 from lamina.server.custom.scale import ScalePaths, validate_replicas, validate_selector
 from lamina.server.custom.walker import Walker
 from lamina.server.fields import invalid
 from lamina.server.kind import Column, Excused, Findings
 from lamina.server.misread import unhandled
-from lamina.server.rules.judged import Rules
 from lamina.server.tables import PathColumns
+
+if TYPE_CHECKING:
+    from lamina.server.rules.judged import Rules
 
 _WHOLE_FLOAT: Final = re.compile(rb"\.0[,\]}]|[0-9]e\+?[0-9]|[0-9]{19}")
 _BLOCKING: Final = frozenset({
@@ -55,12 +57,30 @@ class Form:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._prune = root_pruner(document)
-        self._drop_nulls = null_dropper(document)
-        self._fill = defaulter(document)
-        self._embedded = embedded(document)
-        self._distinct = distinct(document)
-        self.has_rules = any(node.get("x-kubernetes-validations") for node in walk(document))
+
+    @cached_property
+    def _prune(self) -> Pruner:
+        return root_pruner(self.document)
+
+    @cached_property
+    def _drop_nulls(self) -> Step | None:
+        return null_dropper(self.document)
+
+    @cached_property
+    def _fill(self) -> Step | None:
+        return defaulter(self.document)
+
+    @cached_property
+    def _embedded(self) -> Embedded | None:
+        return embedded(self.document)
+
+    @cached_property
+    def _distinct(self) -> Distinct | None:
+        return distinct(self.document)
+
+    @cached_property
+    def has_rules(self) -> bool:
+        return has_rules(self.document)
 
     @cached_property
     def _is_clean(self) -> Check:
@@ -83,6 +103,9 @@ class Form:
 
     @cached_property
     def rules(self) -> Rules:
+        # Loaded with the first rule: expressions take longer to load than the rest of the server to start.
+        from lamina.server.rules.judged import Rules
+
         return Rules(self.document)
 
     def clean(self, obj: Made, findings: Findings) -> None:

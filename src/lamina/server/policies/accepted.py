@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lamina.errors import Cause
 from lamina.server import fields
-from lamina.server.policies.compiled import Expression
+
+if TYPE_CHECKING:
+    from lamina.server.policies.compiled import Expression
 
 
 def expression_causes(made: Expression, path: str) -> list[Cause]:

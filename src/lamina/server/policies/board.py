@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -19,13 +19,18 @@ from lamina.objects.types import Made, Obj
 from lamina.server import words
 from lamina.server.kind import Kind
 from lamina.server.policies.attempt import Attempt
-from lamina.server.policies.compiled import Compiled, compile_policy
-from lamina.server.policies.judged import Refusal, judge
 from lamina.server.policies.matching import Matcher
-from lamina.server.policies.words import NAMESPACE, NAMESPACE_METADATA, OBJECT, OLD, PARAMS, REQUEST
+from lamina.server.policies.names import NAMESPACE, OBJECT, OLD, PARAMS, REQUEST
 from lamina.server.records import Records
 from lamina.server.registry import Registry
 from lamina.server.store import Key, Store
+
+if TYPE_CHECKING:
+    from lamina.server.policies.compiled import Compiled
+    from lamina.server.policies.judged import Refusal
+
+# Expressions take longer to load than the rest of the server to start. Whoever needs them
+# loads them, with the first policy that is bound.
 
 POLICIES: Final = "validatingadmissionpolicies.admissionregistration.k8s.io"
 BINDINGS: Final = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
@@ -124,6 +129,8 @@ class Board:
         return self._policies
 
     def _policy(self, written: Obj, bindings: Sequence[_Binding], kept: Mapping[bytes, Compiled]) -> _Policy:
+        from lamina.server.policies.compiled import compile_policy
+
         spec = written["spec"]
         # Policies that have not changed are not compiled again.
         content = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
@@ -135,6 +142,8 @@ class Board:
         self, policy: _Policy, attempt: Attempt, kind: Kind
     ) -> Iterator[tuple[_Binding | None, Refusal]]:
         """Yield what a policy has against a request, for each of its bindings; None where it is the policy's fault."""
+        from lamina.server.policies.judged import Refusal, judge
+
         try:
             source = self._source(policy.spec.get("paramKind"))
         except Misconfigured as problem:
@@ -211,6 +220,8 @@ class Board:
 
 
 def _shown_namespace(found: Obj | None) -> Made | None:
+    from lamina.server.policies.words import NAMESPACE_METADATA
+
     if found is None:
         return None
     metadata = {name: part for name, part in found["metadata"].items() if name in NAMESPACE_METADATA}

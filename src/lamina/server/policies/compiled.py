@@ -13,7 +13,8 @@ from lamina.cel.errors import CompileError, ConstantError
 from lamina.cel.program import Program, compile_expression
 from lamina.cel.types import BOOL, DYN, NULL, STRING, Type
 from lamina.objects.types import Obj
-from lamina.server.policies.words import VARIABLES, environment
+from lamina.server.policies.names import VARIABLES
+from lamina.server.policies.words import environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

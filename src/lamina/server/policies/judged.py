@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from lamina.cel.cost.limits import MESSAGE_BYTES, PER_MATCH_CONDITIONS, PER_OBJECT
 from lamina.cel.errors import EvaluationError
 from lamina.server.policies.compiled import Compiled, Expression, Validation
-from lamina.server.policies.words import VARIABLES
+from lamina.server.policies.names import VARIABLES
 
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 

@@ -15,13 +15,7 @@ from typing import Final
 from lamina.cel.declare import Environment, Variable
 from lamina.cel.environment import KUBERNETES
 from lamina.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Field, ObjectType, Type, list_of, map_of
-
-OBJECT: Final = "object"
-OLD: Final = "oldObject"
-PARAMS: Final = "params"
-REQUEST: Final = "request"
-NAMESPACE: Final = "namespaceObject"
-VARIABLES: Final = "variables"
+from lamina.server.policies.names import NAMESPACE, OBJECT, OLD, PARAMS, REQUEST, VARIABLES
 
 _TEXTS: Final = list_of(STRING)
 

@@ -67,7 +67,9 @@ async def apply(plane: Plane, request: Request, target: Target, options: WriteOp
     if not outcome.changed:
         await plane.store.settled(row)
         return object_answer(request, kind, shown(kind, row), plane.now())
-    new = kind.shape.decode(outcome.obj, Findings())
+    findings = Findings()
+    new = kind.shape.decode(outcome.obj, findings)
+    request.empties = findings.empties
     new = admit_update(plane, request, target, new, old, options, owned=outcome.managed_fields)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, kind, shown(kind, row), plane.now())
@@ -97,7 +99,9 @@ async def _create(
         versions=versions_of(plane, kind),
         kind=kind.kind,
     )
-    obj = kind.shape.decode(outcome.obj, Findings())
+    findings = Findings()
+    obj = kind.shape.decode(outcome.obj, findings)
+    request.empties = findings.empties
     place(target, obj)
     await await_account(plane, target, obj)
     obj = admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)

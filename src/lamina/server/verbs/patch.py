@@ -153,6 +153,7 @@ def _decoded(
     except Misread as problem:
         why = restored(problem.why) if told.is_strategic else problem.why
         raise patch_refused(told.blamed, why) from None
+    request.empties = findings.empties
     if findings.sentences:
         if not kind.custom:
             findings.sentences = bodies.in_order(told.made, findings.sentences)

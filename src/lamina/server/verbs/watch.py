@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from lamina.errors import Gone
 from lamina.server import words
-from lamina.server.faults import asked_of
+from lamina.server.faults import asked_of, is_spared
 from lamina.server.negotiate import negotiate
 from lamina.server.plane import Plane, Target
 from lamina.server.request import Answer, Request, Sink
@@ -57,7 +57,7 @@ async def watch(plane: Plane, request: Request, target: Target) -> Answer:
         marks_end=asked and bookmarks,
         timeout=_timeout(request),
     )
-    plane.watchers[watcher] = asked_of(request)
+    plane.watchers[watcher] = None if is_spared(request) else asked_of(request)
     if version:
         await _reach(plane, version)
     return Answer(200, watcher, wanted.content_type)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.actors.workloads.daemonset_moves import limits
+from lamina.actors.workloads.daemonset_moves import by_node, limits
 from lamina.actors.workloads.daemonset_nodes import Standing, node_of, standing, tolerations_of
 from lamina.objects import meta
 from lamina.objects.types import Made
@@ -215,19 +215,35 @@ def test_a_pod_that_succeeded_is_replaced() -> None:
     assert len(told(paper, "SucceededDaemonPod")) == 1
 
 
+def twin(pod: Made, name: str) -> Made:
+    """Return another pod like one, which nobody has seen yet."""
+    kept = {part: pod["metadata"][part] for part in ("namespace", "labels", "ownerReferences")}
+    return {**pod, "metadata": {**kept, "name": name}}
+
+
 def test_of_two_pods_on_a_node_the_older_stays() -> None:
     paper = given_daemons("a")
     [first] = pods(paper)
-    twin = {**first, "metadata": {**first["metadata"], "name": "agent-twin"}}
-    twin["metadata"] = {
-        name: twin["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences")
-    }
     wind(paper, seconds=5)
-    paper.create(twin)
+    paper.create(twin(first, "agent-twin"))
 
     live(paper)
 
     assert [meta.uid(pod) for pod in pods(paper)] == [meta.uid(first)]
+
+
+def test_of_two_pods_of_one_second_the_one_that_serves_is_the_older() -> None:
+    """Whatever their names are: a new pod takes no count away from the one it is to follow."""
+    paper = given_daemons("a", updateStrategy=SURGE)
+    [first] = pods(paper)
+    for name in ("a-twin", "z-twin"):
+        paper.create({**twin(first, name), "status": {"phase": "Pending"}})
+        created = {meta.metadata(pod)["creationTimestamp"] for pod in pods(paper)}
+        [there] = by_node(pods(paper)).values()
+
+        assert len(created) == 1
+        assert [meta.name(pod) for pod in there] == [meta.name(first), name]
+        paper.delete(POD.ref("default", name), grace=0)
 
 
 # ── updating ──

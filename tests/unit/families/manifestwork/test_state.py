@@ -119,7 +119,7 @@ def test_without_a_rule_an_agent_that_reports_progress_by_itself_is_believed() -
 
 
 def test_time_counts_from_the_condition_that_decides() -> None:
-    said = {"Applied": (T, G, 50), "Progressing": (T, G, 40), "Degraded": (T, G, 10)}
+    said: dict[str, Any] = {"Applied": (T, G, 50), "Progressing": (T, G, 40), "Degraded": (T, G, 10)}
 
     assert state(work(**said)) == (FAILED, ago(10))
     assert state(work(**{**said, "Degraded": (F, G, 10)})) == (PROGRESSING, ago(40))

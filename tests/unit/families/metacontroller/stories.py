@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Action, Apply, Create, Patch, Plan, change, one_stage
+from lamina.core.plan import NOTHING, Action, Apply, Create, Delete, Patch, Plan, change, one_stage
 from lamina.core.questions import Answers
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
@@ -129,9 +129,10 @@ def _image(action: Action) -> str:
 
 def claimed_before_made(wrote: Wrote) -> None:
     """A child is never made anything but what the newest claim on it says."""
-    made = _image(wrote.action)
-    if made:
-        claimed = _claims(wrote.paper.objects)[wrote.action.ref.name]
+    made, claims = _image(wrote.action), _claims(wrote.paper.objects)
+    # Whoever takes away every record, unseen, takes away what was said before it is done.
+    if made and claims:
+        claimed = claims[wrote.action.ref.name]
         assert made == max(claimed, key=lambda one: claimed[one]), (
             f"{wrote.action.ref} is made {made}: {claimed}"
         )
@@ -170,6 +171,24 @@ def numbers_grow(wrote: Wrote) -> None:
             )
 
 
+def snapshots_stay(wrote: Wrote) -> None:
+    """What a revision holds never changes."""
+    for ref, revision in wrote.before.items():
+        now = wrote.paper.objects.get(ref)
+        if ref.kind == REVISION.kind and now is not None and meta.uid(now) == meta.uid(revision):
+            assert now["parentPatch"] == revision["parentPatch"], f"{ref} holds something else"
+
+
+def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
+    """A revision that alone claims a child that is wanted is kept."""
+    parent = wrote.paper.objects.get(PARENT)
+    if not isinstance(wrote.action, Delete) or wrote.action.ref.kind != REVISION.kind or parent is None:
+        return
+    wanted = {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
+    lost = wanted & (_claims(wrote.before).keys() - _claims(wrote.paper.objects).keys())
+    assert not lost or meta.is_deleting(parent), f"nobody claims {sorted(lost)} any more"
+
+
 def outcome(paper: Paper) -> Any:
     """Return what a roll leads to: which pods of which image, which revisions with whom, and what is said of it."""
     assert isinstance(paper, Cats)
@@ -192,7 +211,13 @@ def scenarios() -> Iterator[Scenario]:
                 steps=steps,
                 controllers=(controller,),
                 others=(KUBELET,),
-                promises=(claimed_before_made, keeps_the_pace(how.get("maxUnavailable", 1)), numbers_grow),
+                promises=(
+                    claimed_before_made,
+                    keeps_the_pace(how.get("maxUnavailable", 1)),
+                    numbers_grow,
+                    snapshots_stay,
+                    nothing_in_use_is_forgotten,
+                ),
                 outcome=outcome,
                 deeds=lambda paper: sorted(touched(paper)),
             )

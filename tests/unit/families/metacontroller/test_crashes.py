@@ -20,7 +20,7 @@ from tests.unit.families.metacontroller.stories import WAYS, scenarios
 EVERY = 11
 
 
-@pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)
 def test_a_roll_bears_deaths_stale_views_and_unseen_states(scenario: Scenario) -> None:
     figures = sieve(scenario, every=EVERY)
 

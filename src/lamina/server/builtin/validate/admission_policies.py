@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lamina.errors import Cause
 from lamina.objects import names
@@ -14,7 +15,9 @@ from lamina.server.builtin.validate.policy import conditions
 from lamina.server.builtin.validate.webhooks import FAILURE_POLICIES, match_conditions, match_resources
 from lamina.server.fields import duplicate, forbidden, invalid, not_supported, required
 from lamina.server.policies.accepted import expression_causes
-from lamina.server.policies.compiled import Expression, Validation, compile_policy
+
+if TYPE_CHECKING:
+    from lamina.server.policies.compiled import Expression, Validation
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _RESERVED = frozenset(
@@ -26,6 +29,9 @@ _RESERVED = frozenset(
 
 
 def policy(obj: Obj) -> list[Cause]:
+    # Loaded with the first policy: expressions take longer to load than the rest of the server to start.
+    from lamina.server.policies.compiled import compile_policy
+
     spec, name = part(obj, "spec"), text(part(obj, "metadata"), "name")
     said: list[Cause] = []
     failure = spec.get("failurePolicy")

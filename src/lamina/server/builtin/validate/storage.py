@@ -49,7 +49,7 @@ def _volume_spec(spec: Obj, path: str, name: str = "", *, inline: bool = False) 
         said.append(required(f"{path}.accessModes"))
     said += access_modes(modes, f"{path}.accessModes")
     if not inline:
-        said += _capacity(part(spec, "capacity"), f"{path}.capacity")
+        said += _capacity(spec.get("capacity"), f"{path}.capacity")
         policies = ("Delete", "Recycle", "Retain")
         policy = spec.get("persistentVolumeReclaimPolicy") or None
         said += supported(f"{path}.persistentVolumeReclaimPolicy", policy, policies)
@@ -64,10 +64,11 @@ def _volume_spec(spec: Obj, path: str, name: str = "", *, inline: bool = False) 
     return said
 
 
-def _capacity(capacity: Obj, path: str) -> list[Cause]:
+def _capacity(given: Obj | None, path: str) -> list[Cause]:
+    capacity = given or {}
     said = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        said.append(not_supported(path, in_order(capacity or None), ("storage",)))
+        said.append(not_supported(path, in_order(given), ("storage",)))
     for name, value in capacity.items():
         here = f"{path}[{name}]"
         said += basic_amount(here, value)

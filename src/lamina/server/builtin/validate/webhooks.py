@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lamina.errors import Cause
@@ -12,7 +13,9 @@ from lamina.server.builtin.validate.labels import label_selector
 from lamina.server.builtin.validate.parts import count, items, named, part, ruled, supported, text
 from lamina.server.fields import duplicate, invalid, not_supported, required, too_many
 from lamina.server.policies.accepted import expression_causes
-from lamina.server.policies.compiled import Expression, compile_conditions
+
+if TYPE_CHECKING:
+    from lamina.server.policies.compiled import Expression
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -82,7 +85,12 @@ def _webhook(hook: Obj, path: str, *, harmless: bool, mutates: bool) -> list[Cau
         said += supported(f"{path}.reinvocationPolicy", hook.get("reinvocationPolicy"), ("IfNeeded", "Never"))
     said += client_config(part(hook, "clientConfig"), f"{path}.clientConfig")
     conditions = items(hook, "matchConditions")
-    return said + match_conditions(conditions, compile_conditions(conditions), f"{path}.matchConditions")
+    if conditions:
+        # Loaded with the first expression: that takes longer than the rest of the server takes to start.
+        from lamina.server.policies.compiled import compile_conditions
+
+        said += match_conditions(conditions, compile_conditions(conditions), f"{path}.matchConditions")
+    return said
 
 
 def _full_name(name: str, path: str) -> list[Cause]:

@@ -1,0 +1,147 @@
+"""
+What clusters cost: `python -m bench.clusters`.
+
+Many of them under one server, each with its actors: how much memory they hold,
+how long it takes to add and to remove one, and how much they do while nothing
+happens. And one for a test, in the test's own process: how long it takes to
+have it, once everything is loaded.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from bench.run import QUIET
+from bench.usage import processor_seconds, resident_bytes
+from lamina.embedded import EmbeddedCluster
+from lamina.settings import Settings
+from tests.bed.embedded import embedded_server
+from tests.bed.processes import end_tidily_on_signals, until
+from tests.bed.server import Server
+from tests.bed.trouble import BedError
+from tests.bed.wire import Api
+
+COUNT = 100
+IDLE = 10.0
+TRIES = 30
+
+
+class Row(NamedTuple):
+    """One line of the table; an aim is the most that is allowed."""
+
+    label: str
+    value: float
+    unit: str
+    aim: float | None = None
+
+    @property
+    def is_short(self) -> bool:
+        return self.aim is not None and self.value > self.aim
+
+
+def crowd(count: int) -> list[Row]:
+    """Return what so many clusters cost under one server."""
+    with embedded_server(pods=True) as server:
+        api = server.api()
+        before = resident_bytes(server.pids)
+        used = processor_seconds(server.pids)
+        adding = [_timed(api, "PUT", f"/clusters/c{number}", 201) for number in range(count)]
+        until(
+            "every cluster had its node and its first account",
+            lambda: all(_is_whole(api, f"c{number}") for number in range(count)),
+            programs=server.programs,
+            patience=120,
+        )
+        started = processor_seconds(server.pids) - used
+        memory = resident_bytes(server.pids)
+        idle = _idle(server)
+        removing = [_timed(api, "DELETE", f"/clusters/c{number}", 200) for number in range(min(count, 10))]
+    return [
+        Row(f"{count} clusters with their actors: memory", memory / 2**20, "MiB", 500 * count / COUNT),
+        Row("    each", (memory - before) / count / 2**20, "MiB"),
+        Row("    adding one", median(adding) * 1000, "ms"),
+        Row("    processor time of its start", started / count * 1000, "ms"),
+        Row("    removing one", median(removing) * 1000, "ms"),
+        Row("    processor, while nothing happens", idle * 100, "%"),
+    ]
+
+
+def fixture(tries: int) -> list[Row]:
+    """Return how long it takes to have a cluster in a process that has had one."""
+    wanted = {
+        "a cluster for a test": (Settings(families="none"), 20.0),
+        "    without machines": (Settings(families="none", simulate="controllers"), None),
+        "    an API server alone": (Settings(simulate="off"), None),
+        "    with every family": (Settings(), None),
+    }
+    return [
+        Row(label, median(asyncio.run(_had(settings, tries))) * 1000, "ms", aim)
+        for label, (settings, aim) in wanted.items()
+    ]
+
+
+async def _had(settings: Settings, tries: int) -> list[float]:
+    taken = []
+    for _ in range(tries + 1):
+        started = time.perf_counter()
+        async with EmbeddedCluster(settings):
+            taken.append(time.perf_counter() - started)
+    # The first loads what all others find loaded.
+    return taken[1:]
+
+
+def _timed(api: Api, method: str, path: str, code: int) -> float:
+    started = time.perf_counter()
+    answer = api.call(method, path)
+    if answer.code != code:
+        raise BedError(f"{method} {path}: {answer.text}")
+    return time.perf_counter() - started
+
+
+def _is_whole(api: Api, name: str) -> bool:
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    return all(api.get(f"/clusters/{name}{path}").code == 200 for path in ("/api/v1/nodes/sim-0", account))
+
+
+def _idle(server: Server) -> float:
+    """Return which share of a processor is used while nobody asks for anything."""
+    used = processor_seconds(server.pids)
+    time.sleep(IDLE)
+    return (processor_seconds(server.pids) - used) / IDLE
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as they are printed."""
+    lines = []
+    for row in rows:
+        aim = f"  at most {row.aim:g} {row.unit}" if row.aim is not None else ""
+        short = "  short" if row.is_short else ""
+        lines.append(f"{row.label:44}{row.value:>10,.1f} {row.unit:3}{aim}{short}".rstrip())
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.clusters", description=__doc__)
+    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help="how many (default: 100)")
+    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="fixtures (default: 30)")
+    asked = parser.parse_args()
+    busy_before = os.getloadavg()[0]
+    end_tidily_on_signals()
+    try:
+        print(table([*fixture(asked.tries), *crowd(asked.count)]))
+    except BedError as trouble:
+        print(f"error: {trouble}", file=sys.stderr)
+        return 2
+    if busy_before > QUIET:
+        print(f"the machine was busy with other things (load {busy_before:.1f}): these figures prove nothing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

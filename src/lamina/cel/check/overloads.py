@@ -1,0 +1,161 @@
+"""
+Which overloads of a function a call may reach, and what type it has then.
+
+What was found out about types that hold no parameters is true of every call
+with the same ones, in every expression, so it is kept with the function.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lamina.cel.ast import ADD, Reference
+from lamina.cel.check.unify import Substitution, same
+from lamina.cel.declare import Environment, Function, Overload
+from lamina.cel.types import DYN, Kind, Type
+
+_LIST: Final = Kind.LIST
+_PARAM: Final = Kind.PARAM
+_OPEN: Final = frozenset({Kind.PARAM, Kind.DYN, Kind.ANY, Kind.ERROR, Kind.NULL})
+"""The kinds of types that may agree with one of another kind."""
+_NUMBERS: Final = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
+_ORDERED: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+
+class Overloads:
+    """Finds overloads for the calls of one expression; type parameters are numbered as cel-go numbers them."""
+
+    __slots__ = ("_as_function", "_as_member", "_compares", "_fresh", "_substitution")
+
+    def __init__(self, environment: Environment, substitution: Substitution) -> None:
+        self._compares = environment.flags.cross_type_numeric_comparisons
+        self._as_member = "member" if self._compares else "member of equal numbers"
+        self._as_function = "function" if self._compares else "function of equal numbers"
+        self._substitution = substitution
+        self._fresh = 0
+
+    @property
+    def made_parameters(self) -> bool:
+        return self._fresh > 0
+
+    def parameter(self) -> Type:
+        """Return a type parameter that nobody has used."""
+        self._fresh += 1
+        return Type(_PARAM, f"_var{self._fresh - 1}")
+
+    def found(self, function: Function, args: list[Type], *, member: bool) -> tuple[Type, Reference] | None:
+        """Return the type of a call and what it reaches: dyn where overloads differ, None where there is none."""
+        codes = [arg.code for arg in args]
+        mode = self._as_member if member else self._as_function
+        key = (mode, *codes)
+        known = function.memory.get(key)
+        if known is not None:
+            result, reference, used = known
+            self._fresh += used
+            return result, reference
+        before = self._fresh
+        if function.name == ADD and (gathered := self._gathered(function, args, mode)) is not None:
+            return gathered
+        found, reached = self._tried(function, args, mode)
+        if found is None:
+            return None
+        reference = Reference(overloads=tuple(reached))
+        if found.code and all(codes):
+            function.memory[key] = (found, reference, self._fresh - before)
+        return found, reference
+
+    def _gathered(self, function: Function, args: list[Type], mode: str) -> tuple[Type, Reference] | None:
+        """
+        Return the type of what most loops do: add to a list of which nothing is known yet.
+
+        It comes to what trying would come to, in a fifth of the time.
+        """
+        made, more = args
+        if made.kind is not _LIST or made.code or more.kind is not _LIST or not more.code:
+            return None
+        element = made.params[0]
+        if element.kind is not _PARAM or self._substitution.knows(element.name):
+            return None
+        (overload, before), (_, after) = self._fitting(function, args, mode)
+        assert overload is not None
+        self._fresh += before + len(overload.type_params) + after
+        self._substitution.bind(element.name, more.params[0])
+        if overload.id not in function.memory:
+            function.memory[overload.id] = Reference(overloads=(overload.id,))
+        return more, function.memory[overload.id]
+
+    def _tried(self, function: Function, args: list[Type], mode: str) -> tuple[Type | None, list[str]]:
+        result: Type | None = None
+        reached: list[str] = []
+        assignable_all, resolve = self._substitution.assignable_all, self._substitution.resolve
+        for overload, skipped in self._fitting(function, args, mode):
+            self._fresh += skipped
+            if overload is None:
+                break
+            params, answer = overload.params, overload.result
+            if overload.type_params:
+                fresh = {name: self.parameter() for name in overload.type_params}
+                params = tuple([_instance(param, fresh) for param in params])
+                answer = _instance(answer, fresh)
+            if not assignable_all(args, params):
+                continue
+            reached.append(overload.id)
+            found = resolve(answer)
+            if result is None:
+                result = found
+            elif not result.is_dyn and not same(found, result):
+                result = DYN
+        return result, reached
+
+    def _fitting(self, function: Function, args: list[Type], mode: str) -> list[tuple[Overload | None, int]]:
+        """
+        Return the overloads whose parameters have kinds that can agree with those of the arguments.
+
+        Beside each is how many type parameters there are in those left out before it;
+        the last is none.
+        """
+        key = (None, mode, *[arg.kind for arg in args])
+        known: list[tuple[Overload | None, int]] | None = function.memory.get(key)
+        if known is not None:
+            return known
+        fitting: list[tuple[Overload | None, int]] = []
+        skipped = 0
+        for overload in function.members if mode == self._as_member else function.globals:
+            if (
+                len(overload.params) == len(args)
+                and not self._compares
+                and _compares_across(function.name, overload)
+            ):
+                continue
+            if len(overload.params) == len(args) and all(map(_may_agree, overload.params, args)):
+                fitting.append((overload, skipped))
+                skipped = 0
+            else:
+                skipped += len(overload.type_params)
+        fitting.append((None, skipped))
+        function.memory[key] = fitting
+        return fitting
+
+
+def _may_agree(one: Type, other: Type) -> bool:
+    return one.kind is other.kind or one.kind in _OPEN or other.kind in _OPEN
+
+
+def _instance(type_: Type, fresh: dict[str, Type]) -> Type:
+    """Return a type with a signature's parameters replaced by ones nobody has used."""
+    if type_.kind is _PARAM:
+        return fresh[type_.name]
+    if not type_.params:
+        return type_
+    return Type(
+        type_.kind, type_.name, tuple([_instance(inner, fresh) for inner in type_.params]), type_.nullable
+    )
+
+
+def _compares_across(function: str, overload: Overload) -> bool:
+    return (
+        function in _ORDERED
+        and overload.params[0].kind in _NUMBERS
+        and overload.params[1].kind in _NUMBERS
+        and overload.params[0].kind is not overload.params[1].kind
+    )

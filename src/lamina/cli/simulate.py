@@ -1,0 +1,311 @@
+"""`lamina simulate`: a change, played on paper."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from lamina.cli.plans import words
+from lamina.cli.reaching import kind_named, named, object_options, reach, with_client
+from lamina.client.client import Client
+from lamina.core.family import Family
+from lamina.core.questions import Answer, Call
+from lamina.errors import Forbidden, MethodNotAllowed, NotFound, SettingsError
+from lamina.families.every import chosen
+from lamina.hooks.files import Hooks
+from lamina.logs import log
+from lamina.objects import meta
+from lamina.objects.durations import parse_duration
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Made, Obj
+from lamina.paper.cluster import Calling, nobody_calls
+from lamina.runtime.calls import Calls
+from lamina.runtime.picture import Picture
+from lamina.simulation import Ending, Failures, Simulation, Told, builtin, read_failures
+from lamina.simulation.standins import Readiness
+from lamina.stages import documents, load_stages
+
+_NOT_WELL = 2
+
+
+def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from None
+
+
+_FILE = click.Path(path_type=Path, allow_dash=True)
+
+
+@click.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
+@click.option(
+    "--for",
+    "span",
+    metavar="TIME",
+    default="1h",
+    show_default=True,
+    callback=_span,
+    help="How much time passes.",
+)
+@click.option("--delete", "gone", metavar="KIND/NAME", multiple=True, help="Object to delete.")
+@click.option("--rollback", "back", metavar="KIND/NAME", help="Owner to return to an earlier revision.")
+@click.option("--to-revision", type=int, metavar="N", help="To which one. Default: the one before this.")
+@click.option("--failures", metavar="FILE", type=_FILE, help="What is to go wrong, as YAML.")
+@click.option(
+    "--state", metavar="FILE", multiple=True, type=_FILE, help="What there is, instead of a cluster's state."
+)
+@click.option(
+    "--ready",
+    metavar="KIND=CONDITION,...",
+    multiple=True,
+    help="A kind whose objects report these conditions a while after each change, where nobody here makes them ready.",
+)
+@click.option(
+    "--ready-after", metavar="TIME", default="10s", show_default=True, callback=_span, help="After how long."
+)
+@click.option("--stages", metavar="FILE", type=_FILE, help="What pods go through. Default: as `lamina up`.")
+@click.option("--hooks", metavar="FILE", multiple=True, type=_FILE, help="File with hooks to ask.")
+@click.option("--no-hooks", is_flag=True, help="Call no hooks: each counts as not answering.")
+@click.option("--families", metavar="NAMES", default="all", show_default=True, help="Which families run.")
+@click.option("--all", "everything", is_flag=True, help="Tell also what pods and workloads do.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
+@object_options
+def simulate(
+    files: tuple[Path, ...],
+    span: timedelta,
+    gone: tuple[str, ...],
+    back: str | None,
+    to_revision: int | None,
+    failures: Path | None,
+    state: tuple[Path, ...],
+    ready: tuple[str, ...],
+    ready_after: timedelta,
+    stages: Path | None,
+    hooks: tuple[Path, ...],
+    no_hooks: bool,
+    families: str,
+    everything: bool,
+    output: str,
+    namespace: str,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """
+    Play a change on paper, and say what it would end in.
+
+    The manifests in FILE are applied to a copy of what the cluster holds now,
+    and time is wound. The controllers are the real ones; workloads, pods and
+    garbage collection are played by stand-ins, and nothing is written anywhere.
+
+    Hooks of CompositeControllers and DecoratorControllers are really called,
+    with what is on paper: by contract they answer and do nothing else. Where
+    that is not so, use --no-hooks.
+
+    Ends with 0 if everything that was rolled out ended well, and with 2 if not.
+    """
+    asked = (failures, *state, *hooks, *files)
+    if sum(str(one) == "-" for one in asked) > 1:
+        raise SettingsError("standard input can be read only once")
+    broken = read_failures(_first(failures), str(failures)) if failures else Failures()
+    manifests = [obj for file in files for obj in _objects(file)]
+    stood = load_stages(stages)
+    wanted = chosen(families)
+
+    def play(kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: _Fetch | None) -> Simulation:
+        simulation = Simulation(
+            families=wanted,
+            kinds=kinds,
+            objects=objects,
+            now=datetime.now(UTC).replace(microsecond=0),
+            stages=stood,
+            failures=broken,
+            readiness=[_readiness(kinds, wanted, one, ready_after) for one in ready],
+            call=nobody_calls if no_hooks else call,
+            fetch=fetch,
+        )
+        for manifest in manifests:
+            simulation.apply(_placed(simulation.paper.kinds, manifest, namespace))
+        for target in gone:
+            simulation.delete(named(simulation.paper.kinds, target, namespace))
+        if back:
+            simulation.rollback(named(simulation.paper.kinds, back, namespace), to_revision)
+        simulation.run(span)
+        return simulation
+
+    if state:
+        objects = [obj for file in state for obj in _objects(file)]
+        done = asyncio.run(_aside(hooks, lambda call: play(builtin(), objects, call, None)))
+    else:
+        done = with_client(reach(kubeconfig, context), lambda client: _on_a_copy(client, wanted, hooks, play))
+    _say(done, output, everything)
+
+
+_Fetch = Callable[[Kind], Sequence[Obj]]
+_Play = Callable[[Kinds, Iterable[Obj], Calling, _Fetch | None], Simulation]
+
+
+async def _on_a_copy(
+    client: Client, families: Sequence[Family], hooks: tuple[Path, ...], play: _Play
+) -> Simulation:
+    """Play on a copy of what a cluster holds: what is looked at is listed, once, when it is first looked at."""
+    picture, loop = await Picture.of(client), asyncio.get_running_loop()
+
+    def fetch(kind: Kind) -> Sequence[Obj]:
+        return asyncio.run_coroutine_threadsafe(_listed(client, kind), loop).result()
+
+    return await _aside(hooks, lambda call: play(picture.kinds, (), call, fetch))
+
+
+async def _listed(client: Client, kind: Kind) -> Sequence[Obj]:
+    try:
+        return (await client.list(kind)).items if kind.can("list") else ()
+    except (Forbidden, NotFound, MethodNotAllowed):
+        # What may not be seen is not there.
+        return ()
+
+
+async def _aside(hooks: tuple[Path, ...], play: Callable[[Calling], Simulation]) -> Simulation:
+    """Play in a thread, while hooks are called and lists are fetched here."""
+    loop, files = asyncio.get_running_loop(), Hooks(hooks, log)
+    await files.start()
+    calls = Calls(local=files.find if hooks else lambda url: None)
+
+    def call(question: Call) -> Answer:
+        return asyncio.run_coroutine_threadsafe(calls.call(question), loop).result()
+
+    try:
+        return await asyncio.to_thread(play, call)
+    finally:
+        await files.close()
+        await calls.close()
+
+
+# ── what is read ──
+
+
+def _objects(file: Path) -> list[Made]:
+    """Return the objects in a file of manifests; lists are taken apart."""
+    found: list[Made] = []
+    for document in documents(_text(file), str(file)):
+        if document is None:
+            continue
+        if not isinstance(document, dict) or "kind" not in document:
+            raise SettingsError(f"{file}: expected manifests, got {type(document).__name__}")
+        found += document.get("items") or [] if str(document["kind"]).endswith("List") else [document]
+    return found
+
+
+def _first(file: Path) -> object:
+    return next(iter(documents(_text(file), str(file))), None)
+
+
+def _text(file: Path) -> str:
+    if str(file) == "-":
+        return sys.stdin.read()
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {file}: {error}") from None
+
+
+def _placed(kinds: Kinds, manifest: Made, namespace: str) -> Made:
+    """Return a manifest with the namespace it is meant for."""
+    kind = kinds.find(manifest.get("apiVersion") or "", manifest["kind"])
+    if kind is None:
+        raise SettingsError(
+            f"nobody serves kind {manifest['kind']} in version {manifest.get('apiVersion')}",
+            hint="put its CustomResourceDefinition before it",
+        )
+    if not kind.namespaced or meta.namespace(manifest):
+        return manifest
+    return meta.with_metadata(manifest, namespace=namespace)
+
+
+def _readiness(kinds: Kinds, families: Sequence[Family], text: str, after: timedelta) -> Readiness:
+    from lamina.core.definitions import kinds_of
+
+    word, _, said = text.partition("=")
+    ours = [kind for family in families for one in family.definitions() for kind in kinds_of(one)]
+    kind = kind_named(Kinds([*kinds.versions(), *ours]), word)
+    return Readiness(kind, tuple(name for name in said.split(",") if name) or ("Ready",), after)
+
+
+# ── what is said ──
+
+
+def _say(done: Simulation, output: str, everything: bool) -> None:
+    endings = done.endings()
+    well = all(one.well for one in endings)
+    told = [one for one in done.story if one.ours or everything or one.ref in done.changed]
+    if output == "json":
+        shown = {
+            "well": well,
+            "seconds": (done.paper.now - done.now).total_seconds(),
+            "story": [_told(one) for one in told],
+            "endings": [_ended(one) for one in endings],
+        }
+        click.echo(json.dumps(shown, indent=2))
+    else:
+        said: dict[tuple[str, object], str] = {}
+        for one in told:
+            sentence = (
+                f"{one.because}; {one.failure}" if one.failure and one.failure != one.because else one.because
+            )
+            if not everything and said.get((one.by, one.ref)) == sentence:
+                continue
+            said[one.by, one.ref] = sentence
+            click.echo(f"{_clock(one.after)}  {one.ref}: {sentence or 'as it should be'}")
+            if everything:
+                for action in one.done:
+                    click.echo(f"{'':10}  {words(action)}")
+        click.echo("")
+        for ending in endings:
+            click.echo(_line(ending))
+    sys.exit(0 if well else _NOT_WELL)
+
+
+def _line(ending: Ending) -> str:
+    account = ending.account
+    moved = (
+        f", {account.arrived} of {len(account.targets)} on revision {account.goal}"
+        if account and account.goal
+        else ""
+    )
+    because = f": {ending.because}" if ending.because else ""
+    return f"{'well' if ending.well else 'NOT WELL'}  {ending.ref} is {ending.state}{moved}{because}"
+
+
+def _clock(after: timedelta) -> str:
+    seconds = after.total_seconds()
+    return f"{int(seconds // 3600)}:{int(seconds // 60 % 60):02}:{seconds % 60:04.1f}"
+
+
+def _told(one: Told) -> Made:
+    return {
+        "after": one.after.total_seconds(),
+        "by": one.by,
+        "object": str(one.ref),
+        "because": one.because,
+        "done": [words(action) for action in one.done],
+        "failure": one.failure or None,
+    }
+
+
+def _ended(one: Ending) -> Made:
+    account = one.account
+    return {
+        "object": str(one.ref),
+        "well": one.well,
+        "state": one.state,
+        "because": one.because,
+        "goal": account.goal if account else None,
+        "targets": dict(account.targets) if account else {},
+    }

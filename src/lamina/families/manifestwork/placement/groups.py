@@ -1,0 +1,118 @@
+"""
+The groups that chosen clusters go out in, and the objects that say who is in which.
+
+A cluster stays in the object it is in for as long as it stays in its group, so
+that whoever reads them one after another misses nobody who has not left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from lamina.core.pace import Rounding, amount
+from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
+from lamina.families.manifestwork.placement.api import GroupStrategy
+from lamina.families.manifestwork.placement.selecting import Matches, Scores, selector
+from lamina.families.manifestwork.strategy import Group
+from lamina.objects import meta
+from lamina.objects.types import Obj
+
+MOST_IN_ONE = 100
+"""How many decisions one object holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One object of decisions: its number, the group it belongs to, and who is in it."""
+
+    number: int
+    group: Group
+    clusters: tuple[str, ...]
+
+
+def matchers(strategy: GroupStrategy) -> list[tuple[str, Matches]]:
+    """Return the groups that were named beforehand, and who belongs to each."""
+    field = "spec.decisionStrategy.groupStrategy.decisionGroups"
+    return [
+        (one.group_name, selector(one.group_cluster_selector, f"{field}[{place}].groupClusterSelector"))
+        for place, one in enumerate(strategy.decision_groups)
+    ]
+
+
+def group(
+    chosen: Sequence[Obj],
+    strategy: GroupStrategy,
+    named: Sequence[tuple[str, Matches]],
+    scores: Mapping[str, Scores],
+) -> list[Group]:
+    """Return the groups of the chosen clusters, numbered from 0; of nobody, one group without anybody."""
+    size = _size(strategy.clusters_per_decision_group, len(chosen))
+    left = sorted(chosen, key=meta.name)
+    parts: list[tuple[str, tuple[str, ...]]] = []
+    for name, matches in named:
+        inside = [one for one in left if matches(one, scores.get(meta.name(one), {}))]
+        taken = set(map(meta.name, inside))
+        left = [one for one in left if meta.name(one) not in taken]
+        parts += ((name, part) for part in _cut(inside, size))
+    parts += (("", part) for part in _cut(left, size))
+    found = [Group(index=index, name=name, clusters=part) for index, (name, part) in enumerate(parts)]
+    return found or [Group(index=0)]
+
+
+def _size(asked: int | str, total: int) -> int:
+    wanted = amount(
+        asked, total, Rounding.UP, field="spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"
+    )
+    return wanted if 0 < wanted <= total else total
+
+
+def _cut(clusters: Sequence[Obj], size: int) -> Iterator[tuple[str, ...]]:
+    names = [meta.name(one) for one in clusters]
+    for start in range(0, len(names), max(size, 1)):
+        yield tuple(names[start : start + size])
+
+
+def slices(groups: Sequence[Group], there: Mapping[int, Obj]) -> list[Slice]:
+    """Return the objects that hold these groups, given those that are there by number."""
+    found: list[Slice] = []
+    taken: set[int] = set()
+    for own in groups:
+        numbers = [number for number in sorted(there) if _serves(there[number], own) and number not in taken]
+        needed = max(1, -(-len(own.clusters) // MOST_IN_ONE))
+        taken.update(numbers[:needed])
+        holding = [(number, _held(there[number])) for number in numbers[:needed]]
+        while len(holding) < needed:
+            number = next(one for one in range(1, len(there) + len(taken) + 2) if _is_free(one, there, taken))
+            taken.add(number)
+            holding.append((number, ()))
+        found += _filled(own, holding)
+    return sorted(found, key=lambda one: (one.group.index, one.number))
+
+
+def _is_free(number: int, there: Mapping[int, Obj], taken: set[int]) -> bool:
+    """Say whether a number may be given away: to an object that is not there, for those that are keep theirs."""
+    return number not in taken and number not in there
+
+
+def _serves(decision: Obj, own: Group) -> bool:
+    labels = meta.labels(decision)
+    return labels.get(GROUP_INDEX) == str(own.index) and labels.get(GROUP_NAME, "") == own.name
+
+
+def _held(decision: Obj) -> tuple[str, ...]:
+    return tuple(one["clusterName"] for one in (decision.get("status") or {}).get("decisions") or ())
+
+
+def _filled(own: Group, holding: Sequence[tuple[int, tuple[str, ...]]]) -> Iterable[Slice]:
+    wanted, placed = set(own.clusters), set[str]()
+    kept: list[list[str]] = []
+    for _, held in holding:
+        staying = [name for name in dict.fromkeys(held) if name in wanted - placed][:MOST_IN_ONE]
+        placed.update(staying)
+        kept.append(staying)
+    new = iter([name for name in own.clusters if name not in placed])
+    for (number, _), names in zip(holding, kept, strict=True):
+        names += islice(new, MOST_IN_ONE - len(names))
+        yield Slice(number=number, group=own, clusters=tuple(sorted(names)))

@@ -1,0 +1,12 @@
+"""What the variables are called that the expressions of policies may mention."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OBJECT: Final = "object"
+OLD: Final = "oldObject"
+PARAMS: Final = "params"
+REQUEST: Final = "request"
+NAMESPACE: Final = "namespaceObject"
+VARIABLES: Final = "variables"

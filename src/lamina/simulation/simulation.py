@@ -1,0 +1,279 @@
+"""
+One simulation: what there is, who runs on it, what goes wrong; and what became of it.
+
+Families are known by what a family is to anybody, and by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import orjson
+
+from lamina.actors import GARBAGE, NAMESPACES, SCHEDULING, WORKLOADS
+from lamina.actors.nodes import nodes
+from lamina.actors.stages import Stage, staging
+from lamina.core.controller import AnyController, Watch
+from lamina.core.family import Account, Family
+from lamina.core.plan import Action, Plan
+from lamina.core.questions import Answer, Call
+from lamina.errors import HookError, LaminaError, NotFound, PlanFailed
+from lamina.merge.patches import create_merge_patch
+from lamina.objects import conditions, meta
+from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.paper import START, Desk, Paper, Pass, Play
+from lamina.paper.cluster import Calling, nobody_calls
+from lamina.runtime.memory import Memory
+from lamina.simulation.failures import Failures, Spell, silent
+from lamina.simulation.shapes import Shapes, builtin
+from lamina.simulation.standins import Readiness, but, ready
+
+_NODE = GroupKind("", "Node")
+_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_BAD_WHEN_FALSE = ("Available", "Progressing", "Ready")
+_BAD_WHEN_TRUE = ("Failed", "Degraded", "ReplicaFailure")
+_WELL = ("settled", "held", "unnumbered")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something that happened: how long after the beginning, by whom, to what, why, and what was done."""
+
+    after: timedelta
+    by: str
+    ref: Ref
+    because: str
+    done: tuple[Action, ...] = ()
+    failure: str = ""
+    ours: bool = True
+    """Whether a family did it, and not one of those who stand in for the rest of a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How one owner, or one object that was changed, stands at the end."""
+
+    ref: Ref
+    well: bool
+    state: str
+    because: str
+    account: Account | None = None
+
+
+@dataclass(kw_only=True)
+class Simulation:
+    """
+    A change on paper.
+
+    `fetch` returns what there is of a kind that nobody loaded, where somebody
+    can be asked. `call` calls hooks; what is not called fails.
+    """
+
+    families: Sequence[Family]
+    kinds: Kinds = field(default_factory=builtin)
+    objects: Iterable[Obj] = ()
+    now: datetime = START
+    stages: Sequence[Stage] = ()
+    failures: Failures = Failures()
+    readiness: Sequence[Readiness] = ()
+    call: Calling = nobody_calls
+    fetch: Callable[[Kind], Iterable[Obj]] | None = None
+
+    def __post_init__(self) -> None:
+        self.story: list[Told] = []
+        self._loaded: set[GroupKind] = set()
+        self.changed: dict[Ref, None] = {}
+        self._rest: Desk | None = None
+        self._last: dict[tuple[str, Ref], Pass] = {}
+        self.paper = Paper(
+            kinds=self.kinds, now=self.now, call=self._call, fate=self.failures.fate, look=self._look
+        )
+        Shapes(self.paper)
+        self.paper.load(self.objects)
+        self._install()
+        self._look(_NODE)
+        count = 0 if any(ref.kind == "Node" for ref in self.paper.objects) else 1
+        running = [controller for family in self.families for controller in family.controllers]
+        sources = [source for family in self.families for source in family.sources]
+        self._ours = Desk(self.paper, running, sources, seen=self._seen)
+        self._rest = Desk(self.paper, self._standins(count), knows=self._knows)
+        self._desks = ((self._ours, True), (self._rest, False))
+        self._play = Play(self.paper, self._rest, self._ours)
+        self._set_alarms()
+
+    # ── who stands in ──
+
+    def _standins(self, count: int) -> tuple[AnyController, ...]:
+        held = self.failures.holds
+        pods = (nodes(count), SCHEDULING, but(staging(self.stages), held)) if self.stages else ()
+        rest = tuple(ready(one, held) for one in self.readiness)
+        return (GARBAGE, NAMESPACES, *WORKLOADS, *pods, *rest)
+
+    def _install(self) -> None:
+        """Have the kinds of the families served, and a namespace that says that this is a cluster."""
+        definitions = [definition for family in self.families for definition in family.definitions()]
+        for obj in (*definitions, _SYSTEM):
+            self._look(GroupKind(meta.ref(obj).group, meta.ref(obj).kind))
+            if self.paper.at(meta.ref(obj)) is None:
+                self.paper.create(obj)
+
+    def _set_alarms(self) -> None:
+        for spell in self.failures.nodes:
+            self._play.at(self.now + spell.since, lambda spell=spell: self._silence(spell, True))  # type: ignore[misc]
+            if spell.until < timedelta.max:
+                self._play.at(self.now + spell.until, lambda spell=spell: self._silence(spell, False))  # type: ignore[misc]
+
+    def _silence(self, spell: Spell, on: bool) -> None:
+        ref = Ref("v1", "Node", "", spell.name)
+        node = self.paper.at(ref)
+        if node is None:
+            raise NotFound(f"there is no node {spell.name} to fall silent")
+        self.paper.patch(ref, silent(node, on, self.paper.now))
+        words = "falls silent" if on else "is back"
+        self.story.append(Told(self._passed, "failures", ref, f"node {spell.name} {words}"))
+
+    # ── what is asked of the outside ──
+
+    @property
+    def _passed(self) -> timedelta:
+        return self.paper.now - self.now
+
+    def _call(self, call: Call) -> Answer:
+        if self.failures.silences(call.url, self._passed):
+            raise HookError(f"{call.purpose} hook {call.url} does not answer, as was asked", reached=False)
+        return self.call(call)
+
+    def _look(self, kind: GroupKind) -> None:
+        served = self.paper.kinds.preferred(kind)
+        if self.fetch is None or kind in self._loaded or served is None:
+            return
+        self._loaded.add(kind)
+        self.paper.load(self.fetch(served))
+        if self._rest is not None:
+            self._rest.look_at_everything()
+
+    def _seen(self, kind: Kind) -> Iterable[Obj]:
+        self._look(kind.group_kind)
+        return self.paper.listed(kind)
+
+    def _knows(self, kind: Kind) -> bool:
+        """Say whether what there is of a kind is here: what nobody looked at is nobody's business."""
+        if self.fetch is None or kind.group_kind in self._loaded:
+            return True
+        return self.kinds.preferred(kind.group_kind) is None
+
+    # ── what somebody does ──
+
+    def apply(self, manifest: Obj) -> Made:
+        """Apply a manifest, as kubectl would, and look at its object at the end."""
+        ref = meta.ref(manifest)
+        self._look(GroupKind(ref.group, ref.kind))
+        there = self.paper.at(ref)
+        last = meta.annotations(there).get(_LAST_APPLIED) if there is not None else None
+        if last:
+            self.paper.patch(ref, _taken_away(last, manifest))
+        self.changed[ref] = None
+        return self.paper.apply(manifest, manager="kubectl")
+
+    def delete(self, ref: Ref) -> None:
+        """Ask for the end of an object."""
+        self._look(GroupKind(ref.group, ref.kind))
+        self.paper.delete(ref)
+
+    def rollback(self, ref: Ref, to: int | None) -> Plan:
+        """Return an owner to an earlier revision, as its family does it."""
+        for family, world in self._worlds():
+            if family.account(world, ref) is not None:
+                plan = family.rollback(world, ref, to)
+                for action in plan.actions:
+                    self.paper.perform(action)
+                self.changed[ref] = None
+                return plan
+        raise LaminaError(f"{ref} is not there, or nobody rolls anything out for it")
+
+    def run(self, span: timedelta) -> None:
+        """Let time pass, and take down what happens."""
+        end = self.paper.now + span
+        self._play.settle()
+        self._take_down()
+        while (moment := self._play.next) is not None and moment <= end:
+            self._play.until(moment)
+            self._take_down()
+        self._play.until(end)
+
+    def _take_down(self) -> None:
+        for desk, ours in self._desks:
+            for one in desk.passes:
+                failure = str(one.failure) if one.failure is not None and not one.is_outdated else ""
+                self.story.append(
+                    Told(one.at - self.now, one.controller, one.ref, one.because, one.done, failure, ours)
+                )
+                if ours:
+                    self._last[one.controller, one.ref] = one
+            desk.passes.clear()
+
+    # ── what it ended in ──
+
+    def endings(self) -> list[Ending]:
+        """Return how every owner of every family stands, and every object that was changed and has no family."""
+        found: dict[Ref, Ending] = {}
+        for family, world in self._worlds():
+            for owner in family.owners(world):
+                account = family.account(world, meta.ref(owner))
+                if account is not None:
+                    found[meta.ref(owner)] = self._ending(account)
+        for ref in self.changed:
+            if ref not in found and (obj := self.paper.at(ref)) is not None:
+                found[ref] = _standing(obj)
+        return list(found.values())
+
+    def _ending(self, account: Account) -> Ending:
+        ref = meta.ref(account.owner)
+        trouble = [one.failure for (_, about), one in self._last.items() if about == ref and _is_trouble(one)]
+        because = str(trouble[-1]) if trouble else account.because
+        return Ending(ref, account.state in _WELL and not trouble, account.state, because, account)
+
+    def _worlds(self) -> Iterator[tuple[Family, Memory]]:
+        for family in self.families:
+            watches: list[Watch] = [watch for source in family.sources for watch in source.watches]
+            world = self._ours.world(watches)
+            wanted = {one.name for one in family.controllers} | {
+                one.name for source in family.sources for one in source.controllers(world)
+            }
+            running = [one for one in self._ours.controllers if one.name in wanted]
+            watches += [watch for one in running for watch in one.watches]
+            yield family, self._ours.world(watches)
+
+
+def _is_trouble(one: Pass) -> bool:
+    return one.failure is not None and not one.is_outdated and not isinstance(one.failure, PlanFailed)
+
+
+def _standing(obj: Obj) -> Ending:
+    """Return how an object stands that nobody rolls anything out for, by what it says of itself."""
+    said = (obj.get("status") or {}).get("conditions") or ()
+    for name, status in [(n, "False") for n in _BAD_WHEN_FALSE] + [(n, "True") for n in _BAD_WHEN_TRUE]:
+        found = conditions.find(said, name)
+        if found is not None and found["status"] == status:
+            return Ending(meta.ref(obj), False, f"{name}={status}", found.get("message", ""))
+    return Ending(meta.ref(obj), True, "there", "")
+
+
+def _taken_away(last: str, manifest: Obj) -> Made:
+    """Return the patch that takes away what was applied the last time and is not stated any more."""
+    before: Made = orjson.loads(last)
+    return _nulls(create_merge_patch(before, {**manifest, "metadata": before.get("metadata")}))
+
+
+def _nulls(patch: Obj) -> Made:
+    kept: Made = {}
+    for name, value in patch.items():
+        if value is None:
+            kept[name] = None
+        elif isinstance(value, dict) and (below := _nulls(value)):
+            kept[name] = below
+    return kept

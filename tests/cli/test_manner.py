@@ -1,0 +1,93 @@
+"""The options of a process that runs families."""
+
+from datetime import timedelta
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from lamina.cli import manner
+from lamina.cli.run import run
+
+
+def flags(*arguments: str) -> manner.Flags:
+    """Return what `lamina run` makes of its arguments."""
+    context = run.make_context("run", list(arguments))
+    return dict(context.params)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level", "form"),
+    [
+        ([],                                    "info",    "text"),
+        (["--log", "error"],                    "error",   "text"),
+        (["--zap-devel"],                       "debug",   "text"),
+        (["--zap-log-level", "5"],              "debug",   "text"),
+        (["--zap-log-level", "error"],          "error",   "text"),
+        (["--zap-log-level", "panic"],          "error",   "text"),
+        (["--zap-encoder", "json"],             "info",    "json"),
+        (["--zap-encoder=console"],             "info",    "text"),
+        (["--log-format=json"],                 "info",    "json"),
+    ],
+)  # fmt: skip
+def test_the_log_is_as_either_name_says(arguments: list[str], level: str, form: str) -> None:
+    made = flags(*arguments)
+
+    assert (manner.log_level(made), manner.log_format(made)) == (level, form)
+
+
+def test_a_level_that_there_is_not_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match='got "loud"'):
+        manner.log_level(flags("--zap-log-level", "loud"))
+
+
+def test_leases_are_kept_as_either_name_says() -> None:
+    usual = manner.terms(flags(), "here")
+    assert (usual.namespace, usual.name, usual.shards) == ("here", "lamina", 1)
+    assert (usual.lasts, usual.deadline, usual.retry) == (15.0, 10.0, 2.0)
+
+    theirs = manner.terms(flags("--leader-election-id", "mc", "--leader-election-namespace", "there"), "here")
+    assert (theirs.namespace, theirs.name) == ("there", "mc")
+
+    short = manner.terms(flags("--lease-duration", "4s", "--renew-deadline=1500ms", "--shards", "3"), "here")
+    assert (short.lasts, short.deadline, short.shards) == (4.0, 1.5, 3)
+
+
+def test_families_run_as_they_are_told_to() -> None:
+    made = manner.manner(
+        flags("--workers=9", "--cache-flush-interval", "1h", "--apply-strategy", "server-side-apply")
+    )
+
+    assert (made.workers, made.flush, made.applies_as) == (9, timedelta(hours=1), "metacontroller")
+
+
+def test_there_is_no_limit_of_requests_unless_somebody_sets_one() -> None:
+    assert manner.requests(flags()) is None
+    limited = manner.requests(flags("--client-go-qps", "20", "--client-go-burst", "2"))
+    assert limited is not None
+    assert [round(limited.reserve(), 2) for _ in range(3)] == [0, 0, 0.05]
+
+
+def test_events_about_one_object_are_limited_unless_somebody_says_otherwise() -> None:
+    usual = manner.events(flags())
+    assert usual is not None
+    assert sum(usual.take("one") for _ in range(100)) == 25
+    assert manner.events(flags("--events-qps", "0")) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--discovery-interval", "soon"], "expected a duration"),
+        (["--lease-duration", "0s"], "expected a while"),
+        (["--apply-strategy", "none"], "is not one of"),
+        (["--leader-election-resource-lock", "configmaps"], "is not"),
+        (["--log", "loud"], "is not one of"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], complaint: str) -> None:
+    said: Any = CliRunner().invoke(run, arguments)
+
+    assert said.exit_code == 2
+    assert complaint in said.output

@@ -1,0 +1,83 @@
+"""Clients of the hub that something is wrong with: one that dies, one that is refused, one that is counted."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from lamina.client.client import Client
+from lamina.errors import Forbidden
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj, Ref
+
+_WRITES = ("create", "update", "patch", "delete", "apply")
+
+
+class Watched:
+    """A client that does everything as the one behind it; whoever writes is noticed before and after."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name not in _WRITES:
+            return found
+
+        async def write(what: Obj | Ref, *args: Any, **more: Any) -> Made:
+            ref = what if isinstance(what, Ref) else meta.ref(what)
+            await self.before(name, ref)
+            done: Made = await found(what, *args, **more)
+            self.after(name, ref)
+            return done
+
+        return write
+
+    async def before(self, verb: str, ref: Ref) -> None:
+        """Let it be written, or not."""
+
+    def after(self, verb: str, ref: Ref) -> None:
+        """Take note of what was written."""
+
+
+class Mortal(Watched):
+    """One that dies after so many writes; what it tells does not count."""
+
+    def __init__(self, client: Client, writes: int) -> None:
+        super().__init__(client)
+        self._left = writes
+        self.died = asyncio.Event()
+
+    async def before(self, verb: str, ref: Ref) -> None:
+        if ref.kind == "Event":
+            return
+        if self._left == 0:
+            self.died.set()
+            await asyncio.Event().wait()
+        self._left -= 1
+
+
+class Refused(Watched):
+    """One that may not write in some namespaces."""
+
+    def __init__(self, client: Client, *namespaces: str) -> None:
+        super().__init__(client)
+        self.namespaces = set(namespaces)
+
+    async def before(self, verb: str, ref: Ref) -> None:
+        if ref.namespace in self.namespaces:
+            raise Forbidden(f'manifestworks "{ref.name}" is forbidden: not in {ref.namespace}')
+
+
+class Counted(Watched):
+    """One whose writes are counted, by kind."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.writes: Counter[str] = Counter()
+        self.works: Counter[str] = Counter()
+        """How often the work of each cluster was written."""
+
+    def after(self, verb: str, ref: Ref) -> None:
+        self.writes[ref.kind] += 1
+        if ref.kind == "ManifestWork":
+            self.works[ref.namespace] += 1

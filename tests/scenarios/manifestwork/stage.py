@@ -1,0 +1,422 @@
+"""
+A stage for stories about a fleet: a hub, clusters that answer, and a process of ours that can die at any time.
+
+Stories run on the embedded server and, where LAMINA_TEST_SERVER says so, on a
+real one. A story has a namespace and clusters of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from lamina.client.client import Client
+from lamina.clock import WoundClock
+from lamina.core.controller import AnyController
+from lamina.errors import AlreadyExists, Conflict, NotFound
+from lamina.families.manifestwork.controller import hub
+from lamina.families.manifestwork.names import (
+    DISPATCHED,
+    GROUP_INDEX,
+    GROUP_NAME,
+    HASH,
+    OWNER,
+    PLACEMENT_LABEL,
+    PLACEMENT_VERSION,
+    REPLICA_SET_VERSION,
+    REVISION_VERSION,
+    WORK_VERSION,
+)
+from lamina.objects import conditions, meta
+from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.manager import Manager
+from tests.bed.fixtures import chosen_server
+from tests.scenarios.manifestwork.spokes import Spokes
+from tests.unit.families.manifestwork.fleet import OK1, progressive
+
+PATIENCE = 60.0 if chosen_server() == "real" else 20.0
+SHOWN = ("PlacementVerified", "ManifestworkApplied", "Progressing", "PlacementRolledOut")
+
+
+@dataclass
+class Seen:
+    """The hub at one moment, clusters under the names the story has for them."""
+
+    suffix: str
+    app: Made
+    works: Sequence[Made]
+    revisions: Sequence[Made]
+
+    @property
+    def status(self) -> Made:
+        return self.app.get("status") or {}
+
+    def _by_cluster(self, read: Callable[[Made], Any]) -> dict[str, Any]:
+        return {meta.namespace(work).removesuffix(self.suffix): read(work) for work in self.works}
+
+    @property
+    def revs(self) -> dict[str, str]:
+        """Which template each cluster has, by its rev."""
+        return self._by_cluster(lambda work: _rev(work["spec"]))
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        return self._by_cluster(lambda work: meta.labels(work).get(HASH, ""))
+
+    @property
+    def generations(self) -> dict[str, int]:
+        return self._by_cluster(meta.generation)
+
+    @property
+    def dispatched(self) -> dict[str, str]:
+        return self._by_cluster(lambda work: meta.annotations(work).get(DISPATCHED, ""))
+
+    @property
+    def history(self) -> list[tuple[int, str]]:
+        """The revisions that are kept, with the rev each holds, by number."""
+        return sorted(
+            (one["revision"], _rev(one["data"]["spec"]["manifestWorkTemplate"])) for one in self.revisions
+        )
+
+    def said(self, name: str) -> tuple[str, str]:
+        found = conditions.find(self.status.get("conditions") or (), name)
+        return (found["status"], found.get("reason", "")) if found is not None else ("", "")
+
+    def message(self, name: str = "Progressing") -> str:
+        found = conditions.find(self.status.get("conditions") or (), name)
+        return found.get("message", "") if found is not None else ""
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        return row(self.app)
+
+    @property
+    def summary(self) -> dict[str, int]:
+        return self.status.get("summary") or {}
+
+    @property
+    def current(self) -> str:
+        return str(self.status.get("currentRevision", ""))
+
+    @property
+    def update(self) -> str:
+        return str(self.status.get("updateRevision", ""))
+
+    @property
+    def aborted(self) -> str:
+        return str(self.status.get("abortedTime", ""))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everybody has what is wanted, and that is said of this very spec."""
+        found = conditions.find(self.status.get("conditions") or (), "PlacementRolledOut")
+        return (
+            found is not None
+            and found["status"] == "True"
+            and found.get("observedGeneration") == meta.generation(self.app)
+        )
+
+    @property
+    def is_turned(self) -> bool:
+        return self.said("Progressing") == ("False", "RolloutAborted")
+
+
+def _rev(template: Obj) -> str:
+    return str(template["workload"]["manifests"][0]["data"]["rev"])
+
+
+def row(app: Obj) -> tuple[str, ...]:
+    """Return what the conditions of a replica set say: verified, applied, progressing, rolled out."""
+    said = (app.get("status") or {}).get("conditions") or ()
+    found = [conditions.find(said, name) for name in SHOWN]
+    return tuple(f"{one['status'][:1]} {one.get('reason')}" if one is not None else "-" for one in found)
+
+
+@dataclass
+class Stage:
+    """One story's hub and fleet."""
+
+    client: Client
+    id: str
+    clock: WoundClock = field(default_factory=WoundClock)
+    own: Client | None = None
+    """The client that the hub itself uses, where it is to be another than the story's."""
+    made: list[Ref] = field(default_factory=list)
+    namespaces: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.namespace, self.suffix = f"team-{self.id}", f"-{self.id}"
+        self.app = Ref(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", self.namespace, "app")
+        self.spokes = Spokes(self.suffix)
+        self._running: list[tuple[Manager, asyncio.Task[None]]] = []
+        self._agents: tuple[Manager, asyncio.Task[None]] | None = None
+
+    # ── what somebody does ──
+
+    async def given(
+        self, content: Obj = OK1, clusters: int | Sequence[str] = 4, strategy: Obj | None = None, **spec: Any
+    ) -> Made:
+        """Make a placement that selects so many clusters, and a replica set that uses it."""
+        names = [f"c{number}" for number in range(1, clusters + 1)] if isinstance(clusters, int) else clusters
+        await self.place("place", {0: names})
+        return await self.given_set(
+            content, {"place": strategy if strategy is not None else progressive()}, **spec
+        )
+
+    async def given_set(
+        self, content: Obj, strategies: Mapping[str, Obj], *, name: str = "app", **more: Any
+    ) -> Made:
+        refs = [{"name": one, "rolloutStrategy": how} for one, how in strategies.items()]
+        metadata = {"name": name, "namespace": self.namespace, **more.pop("metadata", {})}
+        api_version = more.pop("api_version", REPLICA_SET_VERSION)
+        spec = {"placementRefs": refs, "manifestWorkTemplate": content, **more}
+        return await self.create(
+            {"apiVersion": api_version, "kind": "ManifestWorkReplicaSet", "metadata": metadata, "spec": spec}
+        )
+
+    async def given_namespace(self, name: str) -> None:
+        if name not in self.namespaces:
+            self.namespaces.add(name)
+            with suppress(AlreadyExists):
+                await self.client.create(
+                    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+                )
+
+    def cluster(self, name: str) -> str:
+        """Return what a cluster of this story is really called."""
+        return f"{name}{self.suffix}"
+
+    async def place(
+        self, name: str, groups: Mapping[int, Sequence[str]], names: Mapping[int, str] | None = None
+    ) -> None:
+        """Have a placement select these clusters, in these groups, and no others."""
+        await self.given_namespace(self.namespace)
+        for cluster in {one for those in groups.values() for one in those}:
+            await self.given_namespace(self.cluster(cluster))
+        with suppress(AlreadyExists):
+            await self.create(self._of("Placement", name, spec={}))
+        there = {meta.name(one): one for one in await self.decisions(name)}
+        for index, clusters in groups.items():
+            labels = {
+                PLACEMENT_LABEL: name,
+                GROUP_INDEX: str(index),
+                GROUP_NAME: (names or {}).get(index, ""),
+            }
+            called = f"{name}-decision-{index + 1}"
+            if called not in there:
+                await self.create(self._of("PlacementDecision", called, labels=labels))
+            decided = [{"clusterName": self.cluster(one), "reason": ""} for one in clusters]
+            await self.client.patch(
+                self.at("PlacementDecision", called), {"status": {"decisions": decided}}, subresource="status"
+            )
+            there.pop(called, None)
+        for gone in there.values():
+            await self.client.delete(meta.ref(gone))
+
+    async def decisions(self, placement: str) -> Sequence[Made]:
+        labels = f"{PLACEMENT_LABEL}={placement}"
+        return (
+            await self.client.list((PLACEMENT_VERSION, "PlacementDecision"), self.namespace, labels=labels)
+        ).items
+
+    def _of(self, kind: str, name: str, labels: Obj | None = None, **fields: Any) -> Made:
+        metadata = {"name": name, "namespace": self.namespace, **({"labels": labels} if labels else {})}
+        return {"apiVersion": PLACEMENT_VERSION, "kind": kind, "metadata": metadata, **fields}
+
+    def at(self, kind: str, name: str) -> Ref:
+        return Ref(PLACEMENT_VERSION, kind, self.namespace, name)
+
+    async def want(self, content: Obj) -> None:
+        """Replace the template, whole."""
+        await self.set(manifestWorkTemplate=content)
+
+    async def set(self, **spec: Any) -> None:
+        """Replace parts of the spec, each whole."""
+        while True:
+            old = await self.client.get(self.app)
+            with suppress(Conflict):
+                await self.client.update({**old, "spec": {**old["spec"], **spec}})
+                return
+
+    async def strategy(self, how: Obj) -> None:
+        await self.set(placementRefs=[{"name": "place", "rolloutStrategy": how}])
+
+    async def create(self, obj: Obj) -> Made:
+        await self.given_namespace(meta.namespace(obj))
+        made = await self.client.create(obj)
+        self.made.append(meta.ref(made))
+        return made
+
+    # ── the hub and its agents ──
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Stage"]:
+        """Run the hub and the agents until the end of the block."""
+        await self.start_agents()
+        await self.start()
+        try:
+            yield self
+        finally:
+            await self.stop()
+            await self.stop_agents()
+
+    async def start(self, client: Client | None = None) -> None:
+        """Start a hub with nothing remembered; another beside the one that runs, if one does."""
+        self._running.append(await self._run(client or self.own or self.client, hub()))
+
+    async def stop(self) -> None:
+        """Die, in the middle of whatever is going on."""
+        for _, task in self._running:
+            await _ended(task)
+        self._running = []
+
+    async def start_agents(self) -> None:
+        if self._agents is None:
+            self._agents = await self._run(self.client, self.spokes.controller())
+
+    async def stop_agents(self) -> None:
+        if self._agents is not None:
+            await _ended(self._agents[1])
+            self._agents = None
+
+    async def _run(self, client: Client, controller: AnyController) -> tuple[Manager, asyncio.Task[None]]:
+        manager = Manager(client, [controller], self.clock)
+        task = asyncio.create_task(manager.run())
+        await manager.ready()
+        return manager, task
+
+    def look_again(self) -> None:
+        """Have the agents look at everything: the story has changed how things are."""
+        if self._agents is not None:
+            self._agents[0].look_at_everything()
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.wind(timedelta(seconds=seconds))
+
+    # ── what is seen ──
+
+    async def seen(self) -> Seen:
+        app = await self.client.get(self.app)
+        labels = f"{OWNER}={self.namespace}.app"
+        works = (await self.client.list((WORK_VERSION, "ManifestWork"), labels=labels)).items
+        kept = (
+            await self.client.list((REVISION_VERSION, "ControllerRevision"), self.namespace, labels=labels)
+        ).items
+        return Seen(self.suffix, app, works, kept)
+
+    async def until(self, is_so: Callable[[Seen], bool], patience: float = PATIENCE) -> Seen:
+        """Wait until the hub is as it should be."""
+        seen: Seen | None = None
+        try:
+            async with asyncio.timeout(patience):
+                while True:
+                    seen = await self.seen()
+                    if is_so(seen):
+                        return seen
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            told = (seen.row, seen.revs, seen.history, seen.status) if seen is not None else None
+            raise AssertionError(f"it never became so; it is {told}") from None
+
+    async def until_done(self) -> Seen:
+        """Wait until everybody has what is wanted, and nobody does anything any more."""
+        await self.until(lambda now: now.is_done)
+        return await self.settled()
+
+    async def until_turned(self, of: int = 4) -> Seen:
+        """Wait until an aborted rollout has come all the way back."""
+        await self.until(lambda now: now.is_turned and f"{of} of {of} clusters restored" in now.message())
+        return await self.settled()
+
+    async def until_turned_at_last(self, of: int = 4) -> Seen:
+        """Wait until an aborted rollout has come all the way back, however busy everybody is meanwhile."""
+        return await self.until(
+            lambda now: now.is_turned and f"{of} of {of} clusters restored" in now.message(), 3 * PATIENCE
+        )
+
+    async def settled(self) -> Seen:
+        """Wait until neither the hub nor the agents have had anything to do for a while."""
+        quiet, version = 0, ""
+        async with asyncio.timeout(PATIENCE):
+            while quiet < 8:
+                await asyncio.sleep(0.03)
+                managers = [one for one, _ in self._running] + ([self._agents[0]] if self._agents else [])
+                listing = await self.client.list((WORK_VERSION, "ManifestWork"))
+                now = max(
+                    [meta.resource_version(one) for one in listing.items],
+                    default="",
+                    key=lambda v: int(v or 0),
+                )
+                quiet = quiet + 1 if all(one.is_idle for one in managers) and now == version else 0
+                version = now
+        return await self.seen()
+
+    @asynccontextmanager
+    async def recording(self) -> AsyncIterator[list[tuple[tuple[str, ...], str, str, str]]]:
+        """Write down every row that the conditions go through, with both revisions and the time of an abort."""
+        rows: list[tuple[tuple[str, ...], str, str, str]] = []
+        started = asyncio.Event()
+
+        async def record() -> None:
+            watching = self.client.watch(
+                (REPLICA_SET_VERSION, "ManifestWorkReplicaSet"), self.namespace, initial=True
+            )
+            async for event in watching:
+                if event["type"] == "BOOKMARK":
+                    started.set()
+                    continue
+                status = event["object"].get("status") or {}
+                shown = [
+                    str(status.get(name, "")) for name in ("currentRevision", "updateRevision", "abortedTime")
+                ]
+                found = (row(event["object"]), shown[0], shown[1], shown[2])
+                if not rows or rows[-1] != found:
+                    rows.append(found)
+
+        task = asyncio.create_task(record())
+        await started.wait()
+        try:
+            yield rows
+        finally:
+            await _ended(task)
+
+    async def get(self, ref: Ref) -> Made | None:
+        try:
+            return await self.client.get(ref)
+        except NotFound:
+            return None
+
+    async def until_gone(self, ref: Ref) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if await self.get(ref) is None:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def end(self) -> None:
+        """Take away what the story made, and what would outlive it first."""
+        await self.stop()
+        await self.stop_agents()
+        for work in (await self.client.list((WORK_VERSION, "ManifestWork"))).items:
+            if meta.namespace(work).endswith(self.suffix):
+                await self._take_away(meta.ref(work))
+        for ref in reversed(self.made):
+            await self._take_away(ref)
+        for namespace in self.namespaces:
+            with suppress(NotFound, Conflict):
+                await self.client.delete(Ref("v1", "Namespace", "", namespace))
+
+    async def _take_away(self, ref: Ref) -> None:
+        with suppress(NotFound, Conflict):
+            found = await self.client.get(ref)
+            if meta.finalizers(found):
+                await self.client.patch(ref, {"metadata": {"finalizers": None}})
+            await self.client.delete(ref)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,140 @@
+"""What becomes of a cluster that registers, is heard of, and falls silent."""
+
+from datetime import timedelta
+
+from lamina.families.manifestwork.placement.clusters import CLUSTERS, LEASE_NAME, UNAVAILABLE, UNREACHABLE
+from lamina.families.manifestwork.placement.sets import BINDINGS, SETS
+from lamina.objects import meta
+from lamina.objects.times import micro_stamp, stamp
+from lamina.objects.types import Obj, Ref
+from lamina.paper import planned, settle
+from lamina.paper.kinds import NAMESPACE, make
+from tests.unit.families.manifestwork.placement.land import BINDING, CLUSTER, LEASE, SET, Land, said
+
+EAST = CLUSTER.ref("", "east")
+MINUTES = timedelta(minutes=1)
+
+
+def accepted() -> Land:
+    land = Land()
+    land.clusters("east", spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
+    settle(land, CLUSTERS)
+    return land
+
+
+def heard_of(land: Land, status: str = "True") -> None:
+    """Have the agent of the cluster renew its lease and say how it is."""
+    lease = LEASE.ref("east", LEASE_NAME)
+    land.patch(lease, {"spec": {"renewTime": micro_stamp(land.now)}})
+    condition = {
+        "type": "ManagedClusterConditionAvailable",
+        "status": status,
+        "lastTransitionTime": stamp(land.now),
+    }
+    others = [
+        one
+        for one in (land.get(EAST).get("status") or {}).get("conditions") or ()
+        if one["type"] != condition["type"]
+    ]
+    land.patch(EAST, {"status": {"conditions": [*others, condition]}}, subresource="status")
+    settle(land, CLUSTERS)
+
+
+def taints(land: Land) -> list[str]:
+    return [one["key"] for one in (land.get(EAST).get("spec") or {}).get("taints") or ()]
+
+
+def test_a_cluster_that_nobody_accepted_gets_nothing() -> None:
+    land = Land()
+    land.clusters("east", spec={"hubAcceptsClient": False})
+
+    settle(land, CLUSTERS)
+
+    assert land.journal == []
+
+
+def test_an_accepted_cluster_has_a_namespace_and_a_lease() -> None:
+    land = accepted()
+
+    assert [meta.name(one) for one in land.listed(NAMESPACE)] == ["east"]
+    assert [meta.name(one) for one in land.listed(LEASE, "east")] == [LEASE_NAME]
+    assert said(land.get(EAST), "HubAcceptedManagedCluster")[:2] == ("True", "HubClusterAdminAccepted")
+    assert taints(land) == []
+    assert not planned(land, CLUSTERS, EAST).stages
+
+
+def test_one_that_is_denied_later_is_told_so() -> None:
+    land = accepted()
+
+    land.patch(EAST, {"spec": {"hubAcceptsClient": False}})
+    settle(land, CLUSTERS)
+
+    assert said(land.get(EAST), "HubAcceptedManagedCluster")[:2] == ("False", "HubClusterAdminDenied")
+
+
+def test_a_cluster_that_falls_silent_is_unknown_after_five_times_its_lease() -> None:
+    land = accepted()
+    heard_of(land)
+    assert planned(land, CLUSTERS, EAST).look_again == 5 * MINUTES
+
+    land.now += 5 * MINUTES - timedelta(seconds=1)
+    settle(land, CLUSTERS)
+    assert said(land.get(EAST), "ManagedClusterConditionAvailable")[0] == "True"
+
+    land.now += timedelta(seconds=1)
+    settle(land, CLUSTERS)
+    assert said(land.get(EAST), "ManagedClusterConditionAvailable")[:2] == (
+        "Unknown",
+        "ManagedClusterLeaseUpdateStopped",
+    )
+    assert taints(land) == [UNREACHABLE]
+
+    heard_of(land)
+    assert taints(land) == []
+
+
+def test_one_that_is_not_well_is_unavailable_and_keeps_the_taints_of_others() -> None:
+    land = accepted()
+    land.patch(EAST, {"spec": {"taints": [{"key": "mine", "effect": "NoSelect"}]}})
+
+    heard_of(land, "False")
+
+    assert taints(land) == ["mine", UNAVAILABLE]
+    heard_of(land)
+    assert taints(land) == ["mine"]
+
+
+def test_a_namespace_that_was_deleted_comes_back() -> None:
+    land = accepted()
+
+    land.delete(Ref("v1", "Namespace", "", "east"))
+    settle(land, CLUSTERS)
+
+    assert [meta.name(one) for one in land.listed(NAMESPACE)] == ["east"]
+
+
+def _status(land: Land, ref: Ref) -> Obj:
+    settle(land, SETS, BINDINGS)
+    return land.get(ref)
+
+
+def test_a_set_says_how_many_are_in_it_and_a_binding_whether_its_set_is_there() -> None:
+    land = Land()
+    land.bound()
+    fleet, binding = SET.ref("", "fleet"), BINDING.ref("team", "fleet")
+    assert said(_status(land, fleet), "ClusterSetEmpty")[:2] == ("True", "NoClusterMatched")
+
+    land.clusters("east", "west")
+
+    assert said(_status(land, fleet), "ClusterSetEmpty") == (
+        "False",
+        "ClustersSelected",
+        "2 ManagedClusters selected",
+    )
+    assert said(_status(land, binding), "Bound")[:2] == ("True", "ClusterSetBound")
+
+    land.delete(fleet)
+    assert said(_status(land, binding), "Bound")[:2] == ("False", "ClusterSetNotFound")
+
+    land.create(make(BINDING, "wrong", "team", spec={"clusterSet": "fleet"}))
+    assert said(_status(land, BINDING.ref("team", "wrong")), "Bound")[1] == "ClusterSetNotBound"

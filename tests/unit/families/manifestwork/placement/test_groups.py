@@ -1,0 +1,141 @@
+"""In which groups clusters go out, and in which objects that is written."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.core.plan import Create, Patch
+from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
+from lamina.families.manifestwork.placement.controller import PLACEMENTS
+from lamina.objects import meta
+from lamina.paper import planned
+from tests.unit.families.manifestwork.placement.land import CLUSTER, DECISION, Land, labelled
+
+
+def ground(*names: str) -> Land:
+    land = Land()
+    land.bound()
+    land.clusters(*names)
+    return land
+
+
+def in_groups(**strategy: Any) -> dict[str, Any]:
+    return {"decisionStrategy": {"groupStrategy": strategy}}
+
+
+def test_clusters_are_cut_into_groups_by_name() -> None:
+    land = ground("c10", "c2", "c1", "c3", "c4")
+
+    placement = land.place(**in_groups(clustersPerDecisionGroup=2))
+
+    assert land.chosen() == [["c1", "c10"], ["c2", "c3"], ["c4"]]
+    assert [one["clusterCount"] for one in placement["status"]["decisionGroups"]] == [2, 2, 1]
+
+
+def test_a_share_of_them_is_rounded_up() -> None:
+    land = ground(*(f"c{n}" for n in range(5)))
+
+    land.place(**in_groups(clustersPerDecisionGroup="30%"))
+
+    assert [len(one) for one in land.chosen()] == [2, 2, 1]
+
+
+def test_groups_that_were_named_come_first_and_take_whom_they_match() -> None:
+    land = ground("z1", "z2")
+    land.clusters("a1", "a2", "a3", labels={"env": "canary"})
+
+    canary = {
+        "groupName": "canary",
+        "groupClusterSelector": {"labelSelector": {"matchLabels": {"env": "canary"}}},
+    }
+    placement = land.place(**in_groups(decisionGroups=[canary], clustersPerDecisionGroup=2))
+
+    assert land.chosen() == [["a1", "a2"], ["a3"], ["z1", "z2"]]
+    decisions = sorted(land.listed(DECISION, "team"), key=meta.name)
+    labels = [(meta.labels(one)[GROUP_INDEX], meta.labels(one)[GROUP_NAME]) for one in decisions]
+    assert labels == [("0", "canary"), ("1", "canary"), ("2", "")]
+    named = [one["decisionGroupName"] for one in placement["status"]["decisionGroups"]]
+    assert named == ["canary", "canary", ""]
+
+
+def test_a_hundred_fit_into_one_object() -> None:
+    land = ground(*(f"c{n:03}" for n in range(101)))
+
+    placement = land.place()
+
+    assert [len(one) for one in land.chosen()] == [100, 1]
+    assert placement["status"]["decisionGroups"][0]["decisions"] == ["place-decision-1", "place-decision-2"]
+
+
+def test_a_cluster_that_joins_moves_nobody() -> None:
+    land = ground(*(f"c{n:03}" for n in range(150)))
+    placement = land.place()
+    before = land.chosen()
+
+    land.clusters("a")
+    plan = planned(land, PLACEMENTS, meta.ref(placement))
+    land.scheduled()
+
+    assert land.chosen() == [before[0], sorted([*before[1], "a"])]
+    assert len([one for one in plan.actions if isinstance(one, Patch)]) == 2
+
+
+def test_nobody_is_missed_while_groups_are_cut_anew() -> None:
+    """Whoever moves from one object to another is in both for a while, and never in none."""
+    land = ground(*(f"c{n}" for n in range(6)))
+    placement = land.place(**in_groups(clustersPerDecisionGroup=3))
+    stays = {name for names in land.chosen() for name in names}
+
+    old = land.get(meta.ref(placement))
+    land.replace({**old, "spec": in_groups(clustersPerDecisionGroup=2)}, "")
+    seen: list[set[str]] = []
+    land.listeners.append(lambda *_: seen.append({name for names in _held(land) for name in names}))
+    land.scheduled()
+
+    assert land.chosen() == [["c0", "c1"], ["c2", "c3"], ["c4", "c5"]]
+    assert seen and all(names == stays for names in seen)
+
+
+def _held(land: Land) -> list[list[str]]:
+    return [
+        [own["clusterName"] for own in (one.get("status") or {}).get("decisions") or ()]
+        for one in land.listed(DECISION, "team")
+    ]
+
+
+@given(st.lists(st.sets(st.integers(0, 12), max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+def test_everybody_is_in_one_place_however_they_come_and_go(rounds: list[set[int]], size: int) -> None:
+    land = ground()
+    for there in rounds:
+        names = {f"c{number}" for number in there}
+        for cluster in list(land.listed(CLUSTER)):
+            if meta.name(cluster) not in names:
+                land.delete(meta.ref(cluster))
+        known = {meta.name(one) for one in land.listed(CLUSTER)}
+        land.clusters(*sorted(names - known))
+        placement = land.place(**in_groups(clustersPerDecisionGroup=size))
+
+        listed = [name for one in land.chosen() for name in one]
+        assert sorted(listed) == sorted(names)
+        indexes = [one["decisionGroupIndex"] for one in placement["status"]["decisionGroups"]]
+        assert indexes == list(range(len(indexes)))
+        assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
+
+
+def test_decisions_are_made_before_they_are_spoken_of() -> None:
+    land = ground("a")
+    land.create({**PLACE})
+
+    plan = planned(land, PLACEMENTS, meta.ref(PLACE))
+
+    assert isinstance(plan.stages[0].actions[0], Create)
+    assert [stage.name for stage in plan.stages] == ["make decisions", "say so"]
+
+
+PLACE = {
+    "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+    "kind": "Placement",
+    "metadata": {"name": "place", "namespace": "team"},
+    "spec": {"predicates": [labelled()]},
+}
