@@ -65,8 +65,10 @@ scenarios: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.clusters
+	$(BIN)/python -m bench.paper
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
 	$(BIN)/python -m bench.cel
+	$(BIN)/python -m bench.rules
 	$(BIN)/python -m bench.metacontroller
 
 torture: $(READY)

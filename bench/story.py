@@ -199,8 +199,8 @@ def staged(which: Which) -> Iterator[Story]:
         assert hook.stdout is not None
         port = hook.stdout.readline().strip()
         run = subprocess.Popen(
-            [sys.executable, "-m", "lamina", "run", "--no-leader-election", "--kubeconfig", str(server.kubeconfig),
-             "--log", "error"],
+            [sys.executable, "-m", "lamina", "run", "--families", "metacontroller", "--no-leader-election", "--kubeconfig",
+             str(server.kubeconfig), "--log", "error"],
             cwd=ROOT, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -25,11 +25,13 @@ from lamina.server.request import ADMIN
 from lamina.server.store import Expect, Key
 from lamina.server.view import View
 
+T = TypeVar("T")
+
 _RECORDS: Final = "/clusters"
 
 
 class Make(Protocol):
-    """Makes a cluster, and starts what runs on it."""
+    """Makes a cluster; it has yet to be started."""
 
     def __call__(self, name: str, store: View, authenticator: Authenticator) -> EmbeddedCluster: ...
 
@@ -59,6 +61,7 @@ class Clusters:
         self._members: dict[str, _Member] = {}
         self._turn = asyncio.Lock()
         self._stopping = False
+        self._at_work: set[asyncio.Task[Any]] = set()
         self.gate = Gate(Entry(first.api, first.authenticator), self)
 
     def __iter__(self) -> Iterator[EmbeddedCluster]:
@@ -78,7 +81,7 @@ class Clusters:
     async def start(self, wanted: Sequence[str]) -> None:
         """Have the clusters that are wanted, and those that were there before."""
         async with self._turn:
-            for record in self._records():
+            for record in self._records().values():
                 if record.ending:
                     await self._forget(record, View(self._log, record.place))
                 else:
@@ -110,31 +113,48 @@ class Clusters:
         return {"name": name, "server": self.url, "token": self._token} if name == FIRST else None
 
     async def add(self, name: str) -> bool:
+        return await self._to_the_end(self._add(name))
+
+    async def remove(self, name: str) -> None:
+        await self._to_the_end(self._remove(name))
+
+    # ── one of them ──
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something whole, whether or not whoever asked for it waits that long."""
+        task = asyncio.create_task(work)
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+        return await asyncio.shield(task)
+
+    async def _add(self, name: str) -> bool:
         async with self._turn:
             if self._stopping:
                 raise Unavailable("the server is stopping")
             if name in self._members:
                 return False
-            await self._begin(await self._note(name))
+            record = self._records().get(name)
+            if record is not None and record.ending:
+                # Its end did not get that far.
+                await self._forget(record, View(self._log, record.place))
+                record = None
+            await self._begin(record or await self._note(name))
         self._changed()
         return True
 
-    async def remove(self, name: str) -> None:
+    async def _remove(self, name: str) -> None:
         async with self._turn:
-            member = self._members.pop(name, None)
-            if member is None:
+            if name not in self._members:
                 return
+            record = self._records()[name]
+            await self._write(record._replace(ending=True))
+            member = self._members.pop(name)
             self.gate.close(name)
             await member.cluster.stop()
             for watcher in list(member.cluster.api.plane.watchers):
                 watcher.end()
-            await member.view.close()
-            record = next(record for record in self._records() if record.name == name)
-            await self._write(record._replace(ending=True))
             await self._forget(record, member.view)
         self._changed()
-
-    # ── one of them ──
 
     async def _begin(self, record: _Record) -> None:
         name = record.name
@@ -158,14 +178,18 @@ class Clusters:
 
     async def _forget(self, record: _Record, view: View) -> None:
         """Delete all there is of a cluster, its record last."""
+        await view.close()
+        # Written after all that was accepted before the view closed, so that is committed by then.
+        await self._write(record._replace(ending=True))
         await view.clear()
         await self._log.append(_key(record.name), _written(record), deleted=True)
 
-    def _records(self) -> list[_Record]:
-        found = []
+    def _records(self) -> dict[str, _Record]:
+        """Return what is remembered of each cluster."""
+        found = {}
         for row in self._log.list(_RECORDS).rows:
-            spec = orjson.loads(row.value)
-            found.append(_Record(row.key.name, spec["metadata"]["uid"], bool(spec.get("ending"))))
+            read = orjson.loads(row.value)
+            found[row.key.name] = _Record(row.key.name, read["metadata"]["uid"], read["ending"])
         return found
 
     async def _write(self, record: _Record, expect: Expect = Expect.ANY) -> None:

@@ -172,6 +172,7 @@ class EmbeddedCluster:
     async def _start(self) -> None:
         if self._owns_store:
             self._stack.push_async_callback(self.store.close)
+        self._stack.push_async_callback(self.api.plane.asker.close)
         tasks = await self._stack.enter_async_context(Background())
         if self._owns_store:
             tasks.start(forget_old_versions(self.store, self.settings.history))
@@ -185,11 +186,15 @@ class EmbeddedCluster:
 
     async def _seed(self) -> None:
         """Create what is there from the beginning, where it is not there yet."""
-        for name in _NAMESPACES:
-            await self._ensure("/api/v1/namespaces", {"metadata": {"name": name}})
+        # Side by side: what is written in one turn of the loop is one write to the log.
+        await asyncio.gather(
+            *(self._ensure("/api/v1/namespaces", {"metadata": {"name": name}}) for name in _NAMESPACES),
+            *(
+                self._ensure("/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+                for priority in SYSTEM_PRIORITIES
+            ),
+        )
         await self._ensure("/api/v1/namespaces/default/services", own_service(self._port))
-        for priority in SYSTEM_PRIORITIES:
-            await self._ensure("/apis/scheduling.k8s.io/v1/priorityclasses", priority)
         if self.settings.simulate != "off":
             await self._ensure("/apis/storage.k8s.io/v1/storageclasses", STANDARD)
 

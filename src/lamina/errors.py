@@ -39,7 +39,7 @@ as a Status, and is the same class on the other side.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from lamina.objects.types import Ref
 
@@ -65,8 +65,9 @@ class Cause(NamedTuple):
 class ApiError(LaminaError):
     """The API server said no."""
 
-    code: ClassVar[int] = 500
-    reason: ClassVar[str] = "InternalError"
+    code: int = 500
+    reason: str = "InternalError"
+    """Each class has its own; what somebody else refused keeps theirs."""
     shows_details = False
     """Whether `details` is said even when there is nothing in it, as for paths that no kind answers."""
     is_page = False

@@ -67,6 +67,19 @@ def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) ->
     assert next(yaml.safe_load_all(lamina("rbac", str(file)).stdout))["kind"] == "ClusterRole"
 
 
+def test_rbac_has_roles_for_people_who_look_into_a_namespace(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    *_, view, edit = said(lamina, "rbac", str(file), "--families", "metacontroller", "--people")
+
+    resource = {"apiGroups": ["metacontroller.k8s.io"], "resources": ["controllerrevisions"]}
+    assert view["rules"] == [{**resource, "verbs": ["get", "list", "watch"]}]
+    assert edit["rules"] == [{**resource, "verbs": ["create", "update", "patch", "delete"]}]
+    assert view["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert "rbac.authorization.k8s.io/aggregate-to-view" not in edit["metadata"]["labels"]
+
+
 def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0")
     (running,) = json.loads(lamina("status", "-o", "json").stdout)
@@ -103,7 +116,7 @@ def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_
     api = api_of(Path(running["kubeconfig"]), lamina.home)
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
-    process = lamina.start("run", str(file), "--log", "error")
+    process = lamina.start("run", str(file), "--families", "metacontroller", "--log", "error")
     assert process.stderr is not None
     try:
         assert "lamina runs metacontroller on https://" in process.stderr.readline()

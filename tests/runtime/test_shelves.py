@@ -48,6 +48,7 @@ def test_every_index_says_what_a_search_would_say(
         if number == len(steps) // 2:
             # What is asked for in the middle is kept up to date from then on.
             memory.found(kind.group_kind, by_owners, "p")
+            memory.alike(kind.group_kind, likeness, "p")
         obj = made(kind, namespace, name, owners)
         ref = meta.ref(obj)
         if stays:
@@ -75,6 +76,13 @@ def test_every_index_says_what_a_search_would_say(
                 memory.found(kind.group_kind, by_owners, owner),
                 [obj for obj in of_kind if owner in set(by_owners(obj))],
             )
+            counted_alike: dict[object, list[dict[str, Any]]] = {}
+            for obj in of_kind:
+                if (said := likeness(obj)) is not None and said[0] == owner:
+                    counted_alike.setdefault(said[1], []).append(obj)
+            groups = memory.alike(kind.group_kind, likeness, owner)
+            assert groups.keys() == counted_alike.keys()
+            assert all(_same(group, counted_alike[one]) for one, group in groups.items())
     for owner in "pqr":
         owned = [obj for obj in plain.values() if owner in [ref["uid"] for ref in meta.owner_refs(obj)]]
         assert _same(memory.owned_by(owner), owned)
@@ -90,6 +98,12 @@ def test_every_index_says_what_a_search_would_say(
 def by_owners(obj: Obj) -> Iterator[str]:
     for one in meta.owner_refs(obj):
         yield one["uid"]
+
+
+def likeness(obj: Obj) -> tuple[str, int] | None:
+    """Count objects under their first owner, by how many they have."""
+    owners = meta.owner_refs(obj)
+    return (owners[0]["uid"], len(owners)) if owners else None
 
 
 def _same(found: Any, wanted: list[dict[str, Any]]) -> bool:

@@ -368,6 +368,27 @@ async def test_who_comes_after_a_cluster_hears_nothing_of_it(app: App) -> None:
     assert set(heard) <= {"new", "kube-root-ca.crt"}
 
 
+async def test_of_many_who_add_one_cluster_at_once_one_does(app: App) -> None:
+    answers = await asyncio.gather(*(ask(app, "PUT", "/clusters/wanted") for _ in range(5)))
+
+    assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 201]
+    assert len({told["token"] for _, told in answers}) == 1
+
+
+async def test_an_end_goes_on_without_whoever_asked_for_it(app: App) -> None:
+    await ask(app, "PUT", "/clusters/leaving")
+    asked = asyncio.create_task(app.clusters.remove("leaving"))
+    while "leaving" in app.clusters.tokens:
+        await asyncio.sleep(0)
+    asked.cancel()
+
+    # Whoever comes next waits for their turn.
+    status, _ = await ask(app, "PUT", "/clusters/leaving")
+
+    assert status == 201
+    await client_of(app, "leaving").create(config_map("at-work"))
+
+
 # What lasts
 
 

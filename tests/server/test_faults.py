@@ -272,6 +272,7 @@ async def test_reads_can_lag_behind_by_some_time(app: App, client: Client) -> No
     async with asyncio.timeout(10):
         seen = ["a"]
         while seen == ["a"]:
+            await asyncio.sleep(0.01)
             seen = await listed(client)
 
     assert seen == ["a", "b"]

@@ -183,6 +183,22 @@ async def test_changes_that_come_while_others_are_told_stay_in_order(store: Log)
         waiting.cancel()
 
 
+async def test_a_crowd_is_told_in_one_piece_of_what_comes_shortly_after_another(store: Log) -> None:
+    """Telling many costs more than writing: each of them hears the same, in fewer pieces."""
+    takers = [Taker() for _ in range(200)]
+    reading = [asyncio.ensure_future(store.follow(1, "configmaps").next(None, one)) for one in takers]
+    await asyncio.sleep(0)
+    await put(store, "first")
+    await until(lambda: all(one.told for one in takers))
+    for number in range(50):
+        await put(store, f"n{number}")
+
+    await until(lambda: all(len(one.told) == 51 for one in takers))
+    assert all(len(one.batches) < 51 for one in takers)
+    for waiting in reading:
+        waiting.cancel()
+
+
 async def test_more_than_a_batch_is_partly_taken_and_partly_read(store: Log) -> None:
     follower, taker = store.follow(1, "configmaps"), Taker()
     reading = asyncio.ensure_future(follower.next(None, taker))

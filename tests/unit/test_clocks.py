@@ -26,6 +26,7 @@ WALL = {
     "clock.py": "is the clock",
     "cli/down.py": "waits for a process to end",
     "cli/clock.py": "servers without a clock of their own have the time everybody has",
+    "cli/simulate.py": "a simulation of a cluster on paper begins with the time everybody has",
     "cli/up.py": "waits for a process to start, and says when it did",
     "client/broken.py": "patience with a server that does not answer",
     "client/client.py": "comes back when a server asks it to",
@@ -57,6 +58,7 @@ WALL = {
     "server/builtin/kinds.py": "the time of whoever writes without saying when, which no server does",
     "server/api.py": "how long things took",
     "server/certificates.py": "TLS is checked by other people's clocks",
+    "server/issuing.py": "TLS is checked by other people's clocks",
     "server/connection.py": "patience with clients",
     "server/faults.py": "answers that are behind",
     "server/follower.py": "how long a watch waits",
@@ -68,6 +70,7 @@ WALL = {
     "server/reads.py": "how long things took",
     "server/specials.py": "how long a request waits for an account",
     "server/verbs/watch.py": "the timeout of a watch, and its bookmarks",
+    "testing/blocking.py": "patience with what a test waits for",
 }  # fmt: skip
 
 

@@ -6,8 +6,7 @@ An expression, ready to be evaluated as often as one likes.
 
 Generated Python answers, and steps answer where that does not know: when
 something fails, they say what and where. Where an evaluation may cost more than
-its environment allows, steps do it all, and count; unless the variables are so
-small that it cannot.
+its environment allows, the generated code counts, and so do the steps.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.size import CostNode, Sizes, Span, no_sizes
 from lamina.cel.declare import Environment
 from lamina.cel.errors import CostExceeded, EvaluationError
-from lamina.cel.evaluate.cost import EXCEEDED, Tracker
+from lamina.cel.evaluate.cost import EXCEEDED, UNLIMITED, Tracker
 from lamina.cel.evaluate.frame import Outermost, Step
-from lamina.cel.evaluate.generate import Generated, generate
+from lamina.cel.evaluate.generate import Counted, Generated, generate, generate_counted
 from lamina.cel.evaluate.generated import Unsure
 from lamina.cel.evaluate.plan import Planner
 from lamina.cel.parse import parse
@@ -43,6 +42,8 @@ class Outcome:
     cost: int
 
 
+_SHORT: Final = 5_000
+"""What is so cheap that it is done before any code is generated for it."""
 _LENGTHS: Final = tuple(1 << power for power in range(20, 6, -2))
 
 
@@ -70,7 +71,9 @@ class Program:
     that is only checked costs no more than that.
     """
 
-    __slots__ = ("_counts", "_fast", "_ready", "_steps", "checked", "environment", "sizes")
+    __slots__ = (
+        "_asked", "_counted", "_counts", "_fast", "_ran", "_ready", "_steps", "checked", "environment", "sizes",
+    )  # fmt: skip
 
     def __init__(self, checked: Checked, environment: Environment, sizes: Sizes = no_sizes) -> None:
         self.checked = checked
@@ -78,6 +81,9 @@ class Program:
         self.sizes = sizes
         self._ready = False
         self._counts = False
+        self._counted: Counted | None = None
+        self._asked = False
+        self._ran = False
         self._fast: Generated = _unready
         self._steps: Step | None = None
 
@@ -94,13 +100,43 @@ class Program:
         """Return the value of the expression; raises EvaluationError, which knows its place."""
         try:
             return self._fast(variables)
+        except CostExceeded:
+            raise CostExceeded(EXCEEDED, source=self.source) from None
         except Exception:
             # Whatever it was, the steps know better. They raise nothing but errors of ours.
             return self._settled(variables)
 
     def run(self, variables: Mapping[str, Value], budget: int | None = None) -> Outcome:
-        """Evaluate step by step and count; `budget`, where there is one, takes the place of the environment's."""
+        """Evaluate and count; `budget`, where there is one, takes the place of the environment's."""
         limit = self.environment.limits.cost if budget is None else budget
+        if limit is None:
+            limit = UNLIMITED
+        if not self._ran:
+            self._ran = True
+            outcome = self._walked(variables, min(limit, _SHORT))
+            if limit <= _SHORT or not isinstance(outcome.error, CostExceeded):
+                return outcome
+        counted = self._counting()
+        if counted is None:
+            return self._walked(variables, limit)
+        try:
+            value, cost = counted(variables, limit)
+            return Outcome(value, None, cost)
+        except CostExceeded:
+            return Outcome(None, CostExceeded(EXCEEDED, source=self.source), limit + 1)
+        except Exception:
+            # As in `evaluate`.
+            return self._walked(variables, limit)
+
+    def _counting(self) -> Counted | None:
+        """Return code that counts, where there is some: it knows Kubernetes' prices and no others."""
+        if not self._asked:
+            self._asked = True
+            if self.environment.flags.kubernetes_costs:
+                self._counted = generate_counted(self.checked, self.environment)
+        return self._counted
+
+    def _walked(self, variables: Mapping[str, Value], limit: int) -> Outcome:
         tracker = Tracker(limit, kubernetes=self.environment.flags.kubernetes_costs)
         try:
             value = self._stepped(variables, tracker)
@@ -126,6 +162,9 @@ class Program:
         if limit is None or self._stays_within(limit, self.sizes):
             return generate(self.checked, self.environment)
         self._counts = True
+        counted = self._counting()
+        if counted is not None:
+            return lambda variables: counted(variables, limit)[0]
         largest = self._largest_input(limit)
         made = None if largest is None else generate(self.checked, self.environment)
         return None if made is None or largest is None else _measured(made, largest)

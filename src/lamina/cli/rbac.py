@@ -29,6 +29,11 @@ from lamina.objects.types import Made
     help="What customize hooks ask to see, as v1/configmaps; may be given again.",
 )
 @click.option("--install", is_flag=True, help="Let it install the families' kinds too.")
+@click.option(
+    "--people",
+    is_flag=True,
+    help="Let people who may view or edit a namespace do so with the families' own kinds in it, too.",
+)
 @click.option("--name", metavar="NAME", default="lamina", show_default=True, help="What the role is called.")
 @click.option(
     "--account",
@@ -44,6 +49,7 @@ def rbac(
     families: str,
     related: tuple[str, ...],
     install: bool,
+    people: bool,
     name: str,
     account: str,
     output: str,
@@ -71,6 +77,8 @@ def rbac(
     if needed.notes and not related:
         click.echo(f"not in it: {'; '.join(needed.notes)} (say so with --related)", err=True)
     made = _objects(needed, name, account)
+    if people:
+        made += _for_people(families, name)
     if output == "json":
         click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
     else:
@@ -139,4 +147,31 @@ def _objects(needed: Rights, name: str, account: str) -> list[Made]:
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
             "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": who}],
         },
+    ]
+
+
+def _for_people(families: str, name: str) -> list[Made]:
+    """Return the roles that are added to the usual ones of whoever views, edits or administers a namespace."""
+    view, edit = Rights(), Rights()
+    for family in chosen(families):
+        for definition in family.definitions():
+            spec = definition["spec"]
+            if spec["scope"] == "Namespaced":
+                kinds = (spec["names"]["plural"],)
+                view.add(spec["group"], kinds, ("get", "list", "watch"))
+                edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
+    return [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": f"{name}-{suffix}",
+                "labels": {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in roles},
+            },
+            "rules": rights.rules(),
+        }
+        for suffix, rights, roles in (
+            ("view", view, ("view", "edit", "admin")),
+            ("edit", edit, ("edit", "admin")),
+        )
     ]

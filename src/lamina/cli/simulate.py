@@ -119,7 +119,7 @@ def simulate(
     stood = load_stages(stages)
     wanted = chosen(families)
 
-    def play(kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: _Fetch | None) -> Simulation:
+    def play(kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: Fetch | None) -> Simulation:
         simulation = Simulation(
             families=wanted,
             kinds=kinds,
@@ -144,17 +144,15 @@ def simulate(
         objects = [obj for file in state for obj in _objects(file)]
         done = asyncio.run(_aside(hooks, lambda call: play(builtin(), objects, call, None)))
     else:
-        done = with_client(reach(kubeconfig, context), lambda client: _on_a_copy(client, wanted, hooks, play))
+        done = with_client(reach(kubeconfig, context), lambda client: on_a_copy(client, hooks, play))
     _say(done, output, everything)
 
 
-_Fetch = Callable[[Kind], Sequence[Obj]]
-_Play = Callable[[Kinds, Iterable[Obj], Calling, _Fetch | None], Simulation]
+Fetch = Callable[[Kind], Sequence[Obj]]
+Play = Callable[[Kinds, Iterable[Obj], Calling, Fetch | None], Simulation]
 
 
-async def _on_a_copy(
-    client: Client, families: Sequence[Family], hooks: tuple[Path, ...], play: _Play
-) -> Simulation:
+async def on_a_copy(client: Client, hooks: tuple[Path, ...], play: Play) -> Simulation:
     """Play on a copy of what a cluster holds: what is looked at is listed, once, when it is first looked at."""
     picture, loop = await Picture.of(client), asyncio.get_running_loop()
 

@@ -8,7 +8,7 @@ of whoever it holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import count
@@ -42,6 +42,8 @@ class Faults:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self.in_force: Mapping[str, Entry] = self._entries
+        """The same, by id, for whoever has to know in no time whether there are any."""
         self._numbers = count(1)
         self.added: Callable[[Entry], None] = lambda entry: None
         """Is told of every fault that comes."""

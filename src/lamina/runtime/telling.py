@@ -5,6 +5,9 @@ A few events are told at once. Where there are many, whoever does things comes
 first: while controllers are at work only some dozen a second are told, and the
 rest when they rest. A kubelet does the same, with the same numbers. However
 busy everybody is, none waits behind more than a few thousand.
+
+A second here is one of work: on a machine that is busy with other things,
+whoever does things should not fall behind those who talk about it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from time import monotonic, process_time
 from typing import TypeAlias
 
 from lamina.errors import LaminaError
@@ -23,10 +27,11 @@ Tell: TypeAlias = Callable[[], Awaitable[None]]
 
 _RATE, _BURST = 50, 100
 """How many a second are told at once, and how many if there were none for a while."""
+_A_WHILE = 1.0
 _TOGETHER = 32
 _A_FEW = 4
 _PAUSE = 0.05
-"""Those that wait while others work: so many at a time, and how long in between."""
+"""Those that wait while others work: so many at a time, and how much work in between."""
 _MOST = 8192
 """How many may wait; beyond it they are told at once, whoever works."""
 
@@ -38,7 +43,7 @@ class Teller:
         self._is_busy, self._log = is_busy, log
         self._waiting: deque[Tell] = deque()
         self._telling = 0
-        self._bucket = Bucket(_RATE, _BURST)
+        self._bucket, self._told_at = _full(), monotonic()
         self._came = asyncio.Event()
         self._done: list[asyncio.Future[None]] = []
 
@@ -49,6 +54,9 @@ class Teller:
 
     async def tell(self, tell: Tell) -> None:
         """Have something told: at once, or when there is time."""
+        before, self._told_at = self._told_at, monotonic()
+        if self._told_at - before > _A_WHILE:
+            self._bucket = _full()
         if self.is_idle and self._bucket.take():
             await tell()
         else:
@@ -66,10 +74,8 @@ class Teller:
         """Tell for ever."""
         while True:
             await self._came.wait()
-            many = _TOGETHER
-            if self._is_busy() and len(self._waiting) < _MOST:
-                await asyncio.sleep(_PAUSE)
-                many = _A_FEW if self._is_busy() else _TOGETHER
+            await self._give_way()
+            many = _A_FEW if self._has_to_wait() else _TOGETHER
             some = [self._waiting.popleft() for _ in range(min(many, len(self._waiting)))]
             self._telling = len(some)
             try:
@@ -82,11 +88,26 @@ class Teller:
                 self._came.clear()
                 self._finish()
 
+    async def _give_way(self) -> None:
+        """Let others work for a moment, or wait for a while where what they do is to wait."""
+        began, worked = monotonic(), process_time()
+        while (
+            self._has_to_wait() and process_time() - worked < _PAUSE and monotonic() - began < _A_WHILE
+        ):  # asked again and again: nobody says when they stop
+            await asyncio.sleep(_PAUSE)
+
+    def _has_to_wait(self) -> bool:
+        return self._is_busy() and len(self._waiting) < _MOST
+
     def _finish(self) -> None:
         finished, self._done = self._done, []
         for one in finished:
             if not one.done():
                 one.set_result(None)
+
+
+def _full() -> Bucket:
+    return Bucket(_RATE, _BURST, process_time)
 
 
 async def _tell(tell: Tell) -> None:

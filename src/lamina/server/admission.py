@@ -118,7 +118,7 @@ def admit_namespace(plane: Plane, target: Target, name: str) -> None:
         raise words.forbidden(target.kind, name, why, (cause,))
 
 
-def admit_create(
+async def admit_create(
     plane: Plane,
     request: Request,
     target: Target,
@@ -157,8 +157,8 @@ def admit_create(
     restated = restate(obj, request.empties) if request.empties else ()
     validate_new(request, kind, obj)
     retract(restated)
-    if not plane.policies.is_empty:
-        review(plane, request, target, obj, None, options)
+    if plane.is_reviewed:
+        await review(plane, request, target, obj, None, options)
     if owned:
         metadata["managedFields"] = owned
     return obj
@@ -202,7 +202,7 @@ def validate_new(request: Request, kind: Kind, obj: Obj) -> None:
         request.warn(sentence)
 
 
-def admit_update(
+async def admit_update(
     plane: Plane,
     request: Request,
     target: Target,
@@ -241,8 +241,8 @@ def admit_update(
     retract(restated)
     if owned:
         metadata["managedFields"] = owned
-    if not plane.policies.is_empty:
-        review(plane, request, target, new, old, options)
+    if plane.is_reviewed:
+        await review(plane, request, target, new, old, options)
     for sentence in (*meta.warn(new, old), *shape.warn(new, old)):
         request.warn(sentence)
     return new

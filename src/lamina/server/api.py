@@ -27,6 +27,7 @@ from lamina.server.plane import Plane, Target
 from lamina.server.reads import Reads
 from lamina.server.rendering import in_form
 from lamina.server.request import ANONYMOUS, Answer, Request, error_answer
+from lamina.server.reviewing import Moved
 from lamina.server.reviews import Reviews
 from lamina.server.routes import Path, take_apart
 from lamina.server.subresources import serve_below
@@ -37,6 +38,9 @@ from lamina.server.verbs.list import list_
 from lamina.server.verbs.patch import patch
 from lamina.server.verbs.update import update
 from lamina.server.verbs.watch import watch
+
+_ATTEMPTS = 8
+"""How often a write is worked out before it is given up to those who are quicker."""
 
 Verb = Callable[[Plane, Request, Target], Awaitable[Answer]]
 
@@ -86,6 +90,7 @@ class Api:
         self._reads = Reads(plane, metrics)
         self.faults = Faults()
         """What is to go wrong on request; nothing, as a rule, and then nobody asks."""
+        self._in_force = self.faults.in_force
         self._trouble = Trouble(self.faults, plane, self.handle)
         self.administration = pages.administration = Administration(self.faults)
 
@@ -95,7 +100,7 @@ class Api:
 
     def answer_now(self, request: Request) -> Answer | None:
         """Return the answer to a plain read of one object, for which nothing has to be waited for."""
-        if request.method != "GET" or request.query or request.user is ANONYMOUS or self.faults:
+        if request.method != "GET" or request.query or request.user is ANONYMOUS or self._in_force:
             return None
         return self._reads.answer(request)
 
@@ -107,7 +112,7 @@ class Api:
         """
         if plane is None:
             plane = self._plane
-            if self.faults and not is_spared(request):
+            if self._in_force and not is_spared(request):
                 return await self._trouble.handle(request)
         started = time.perf_counter()
         path = take_apart(request.path)
@@ -119,7 +124,7 @@ class Api:
                 answer = await self._pages.serve(request)
             else:
                 kind = self._find(path)
-                verb, answer = await self._resource(plane, request, path, kind)
+                verb, answer = await self._tried(plane, request, path, kind)
         except ApiError as error:
             answer = in_form(request, error_answer(error))
         except StoreError as error:
@@ -134,6 +139,15 @@ class Api:
         if not isinstance(answer.body, bytes):
             answer.body = self._metrics.open(answer.body)
         return answer
+
+    async def _tried(self, plane: Plane, request: Request, path: Path, kind: Kind) -> tuple[str, Answer]:
+        """Answer a request; anew where somebody was quicker while others were asked about it."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._resource(plane, request, path, kind)
+            except Moved:
+                request.warnings.clear()
+        raise words.conflict(kind, path.name)
 
     def _find(self, path: Path) -> Kind:
         kind = self._plane.registry.find(path.group, path.version, path.plural)

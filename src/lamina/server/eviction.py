@@ -32,6 +32,7 @@ from lamina.server.options import WriteOptions, check_dry_run, write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.rendering import remember, shown
 from lamina.server.request import Answer, Request, json_answer
+from lamina.server.reviewing import review_action
 from lamina.server.verbs.delete import DeleteOptions, check, end
 from lamina.server.verbs.update import put
 
@@ -45,7 +46,7 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 
 async def evict(plane: Plane, request: Request, target: Target) -> Answer:
     """Answer 201 when the Pod goes, 429 when its budget is used up."""
-    options = _read(plane, request, target)
+    options = await _read(plane, request, target)
     cleared = ""
     for _ in range(_ATTEMPTS):
         pod = _newest(plane, target)
@@ -170,7 +171,7 @@ async def _write_status(plane: Plane, request: Request, budget: Obj, status: Mad
         raise Conflict("the budget has changed")
     old = orjson.loads(shown(kind, row))
     ours = WriteOptions(False, "Ignore", "kube-apiserver", False)
-    new = admit_update(plane, request, spot, {**orjson.loads(row.value), "status": status}, old, ours)
+    new = await admit_update(plane, request, spot, {**orjson.loads(row.value), "status": status}, old, ours)
     await put(plane, spot, new, old, row, ours)
 
 
@@ -220,8 +221,8 @@ def _with_target(conditions: Any, stamp: str) -> list[Made]:
 # ── what is asked ──
 
 
-def _read(plane: Plane, request: Request, target: Target) -> DeleteOptions:
-    """Return how the Pod is to be deleted; raises for a body that is no eviction of it."""
+async def _read(plane: Plane, request: Request, target: Target) -> DeleteOptions:
+    """Return how the Pod is to be deleted; raises for a body that is no eviction of it, or not allowed."""
     created = write_options(request, "CreateOptions")
     body = bodies.parse(request.body, request.headers.get("content-type", ""), Findings())
     _check_type(plane, body)
@@ -232,6 +233,7 @@ def _read(plane: Plane, request: Request, target: Target) -> DeleteOptions:
         )
     if metadata.get("name") != target.name:
         raise BadRequest("name in URL does not match name in Eviction object")
+    await review_action(plane, request, target, body, created)
     asked = body.get("deleteOptions") or {}
     required = asked.get("preconditions") or {}
     return DeleteOptions(

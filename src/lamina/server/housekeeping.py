@@ -67,15 +67,20 @@ async def write_groups(plane: Plane) -> None:
     served = {(kind.group, kind.version) for kind in plane.registry.kinds()}
     wanted = {f"{version}.{group}": (group, version) for group, version in served}
     present = {row.key.name: row for row in plane.store.list(APISERVICES).rows}
-    for name in wanted.keys() - present.keys():
-        key = Key(APISERVICES, "", name)
-        if plane.store.newest(key) is None:
-            await plane.store.append(key, _service(plane, name, *wanted[name]), expect=Expect.ABSENT)
+    # Together, so that they are one write to the log.
+    missing = sorted(wanted.keys() - present.keys())
+    await asyncio.gather(*(_publish(plane, name, *wanted[name]) for name in missing))
     for name in present.keys() - wanted.keys():
         key = Key(APISERVICES, "", name)
         row = plane.store.newest(key)
         if row is not None:
             await plane.store.append(key, orjson.loads(row.value), expect=row.version, deleted=True)
+
+
+async def _publish(plane: Plane, name: str, group: str, version: str) -> None:
+    key = Key(APISERVICES, "", name)
+    if plane.store.newest(key) is None:
+        await plane.store.append(key, _service(plane, name, group, version), expect=Expect.ABSENT)
 
 
 def _service(plane: Plane, name: str, group: str, version: str) -> Made:

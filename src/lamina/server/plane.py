@@ -14,6 +14,8 @@ from lamina.server.policies.board import Board
 from lamina.server.records import Records
 from lamina.server.registry import Registry
 from lamina.server.store import Key, Store
+from lamina.server.webhooks.asking import Asker
+from lamina.server.webhooks.board import Webhooks
 
 if TYPE_CHECKING:
     from lamina.server.voice import Voice
@@ -51,6 +53,8 @@ class Plane:
         self.registry = registry
         self.records = Records(store)
         self.policies = Board(store, registry, self.records)
+        self.webhooks = Webhooks(store, registry, self.records)
+        self.asker = Asker(self.records)
         self.clock = now
         self._second: datetime | None = None
         self._stamp = ""
@@ -58,6 +62,11 @@ class Plane:
         """Who speaks to watchers at present, by what they asked for."""
         self.watchers: WeakKeyDictionary[Ends, Asked | None] = WeakKeyDictionary()
         """The watches that are open, and what each of them asked for, unless no fault is to hit it."""
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Say whether anybody is to be asked about writes."""
+        return not (self.policies.is_empty and self.webhooks.is_empty)
 
     def now(self) -> datetime:
         return self.clock()

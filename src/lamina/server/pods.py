@@ -13,6 +13,7 @@ from lamina.server.kind import Findings
 from lamina.server.options import write_options
 from lamina.server.plane import Plane, Target
 from lamina.server.request import Answer, Request, json_answer
+from lamina.server.reviewing import review_action
 
 
 async def bind(plane: Plane, request: Request, target: Target) -> Answer:
@@ -22,6 +23,7 @@ async def bind(plane: Plane, request: Request, target: Target) -> Answer:
     node = (binding.get("target") or {}).get("name") or ""
     if not node:
         raise BadRequest("Binding.target.name: Required value")
+    await review_action(plane, request, target, binding, options)
     row, pod = _read(plane, target)
     if pod["spec"].get("nodeName"):
         raise words.conflict(

@@ -1,4 +1,9 @@
-"""How a write is put before the policies that are in force, and how a policy is told what its types make of it."""
+"""
+How a write is put before the policies that are in force and the webhooks that are registered.
+
+Policies are asked on the spot. Webhooks take their time, and whoever writes to
+the object meanwhile is quicker: then the write is worked out anew.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +19,39 @@ from lamina.server.policies.attempt import Attempt
 from lamina.server.request import Request
 
 
-def review(
+async def review(
     plane: Plane, request: Request, target: Target, new: Obj, old: Obj | None, options: WriteOptions
 ) -> None:
-    """Ask the policies about a creation or a change; raises what the first one that minds says."""
+    """Ask about a creation or a change; raises what the first one that minds says."""
     said = _options(request, "CreateOptions" if old is None else "UpdateOptions", dry_run=options.dry_run)
     body = None
+    version = "" if old is None else old["metadata"]["resourceVersion"]
     if target.below is not None and target.subresource == "scale":
         body = (target.below.group, target.below.version, target.below.kind)
         paths = paths_of(target.kind)
         new, old = scale_of(new, paths), None if old is None else scale_of(old, paths)
-    _ask(plane, request, _attempt(request, target, new, old, said, body))
+    await _ask(plane, request, target, _attempt(request, target, new, old, said, body), version)
 
 
-def review_end(plane: Plane, request: Request, target: Target, old: Obj, *, dry_run: bool) -> None:
-    """Ask the policies about a deletion."""
-    _ask(
-        plane,
-        request,
-        _attempt(request, target, None, old, _options(request, "DeleteOptions", dry_run=dry_run)),
-    )
+async def review_end(plane: Plane, request: Request, target: Target, old: Obj, *, dry_run: bool) -> None:
+    """Ask about a deletion."""
+    said = _options(request, "DeleteOptions", dry_run=dry_run)
+    attempt = _attempt(request, target, None, old, said)
+    await _ask(plane, request, target, attempt, old["metadata"]["resourceVersion"])
+
+
+async def review_action(
+    plane: Plane, request: Request, target: Target, asked: Obj, options: WriteOptions
+) -> None:
+    """Ask about what somebody does to an object by writing something below it: an eviction, a binding."""
+    below = target.below
+    assert below is not None
+    metadata = {**(asked.get("metadata") or {}), "namespace": target.namespace}
+    version = f"{below.group}/{below.version}" if below.group else below.version
+    new = {**asked, "apiVersion": version, "kind": below.kind, "metadata": metadata}
+    said = _options(request, "CreateOptions", dry_run=options.dry_run)
+    body = (below.group, below.version, below.kind)
+    await _ask(plane, request, target, _attempt(request, target, new, None, said, body), "")
 
 
 def _options(request: Request, kind: str, *, dry_run: bool) -> Made:
@@ -73,9 +91,22 @@ def _attempt(
     )
 
 
-def _ask(plane: Plane, request: Request, attempt: Attempt) -> None:
+class Moved(Exception):
+    """The object became another while webhooks were asked about a change to it."""
+
+
+async def _ask(plane: Plane, request: Request, target: Target, attempt: Attempt, version: str) -> None:
     for sentence in plane.policies.review(attempt):
         request.warn(sentence)
+    asked = plane.webhooks.asked(attempt)
+    if not asked:
+        return
+    for sentence in await plane.asker.ask(attempt, asked, [plane.new_uid() for _ in asked]):
+        request.warn(sentence)
+    if version and target.name:
+        row = plane.store.newest(target.key)
+        if row is None or str(row.version) != version:
+            raise Moved
 
 
 def say_types(plane: Plane, policy: Made) -> None:

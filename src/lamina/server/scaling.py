@@ -86,7 +86,7 @@ async def scale(plane: Plane, request: Request, target: Target) -> Answer:
     new.pop("kind", None)
     new.pop("apiVersion", None)
     owned = object_owners(stored, scaled, places, target.kind.api_version)
-    admitted = admit_update(plane, request, target, new, before, options, owned=owned)
+    admitted = await admit_update(plane, request, target, new, before, options, owned=owned)
     row = await put(plane, target, admitted, before, row, options)
     return json_answer(scale_of(decoded(target.kind, row), paths))
 

@@ -111,11 +111,12 @@ def _addresses(plane: Plane, target: Target, new: Made, old: Obj | None) -> None
 
 
 def _definition(plane: Plane, target: Target, new: Made, old: Obj | None) -> None:
+    # A definition is called for its plural and its group, and only those of its group are worth reading.
     group = (new.get("spec") or {}).get("group")
     others = [
-        crd
+        orjson.loads(row.value)
         for row in plane.store.list(CRDS).rows
-        if row.key.name != target.name and (crd := orjson.loads(row.value))["spec"]["group"] == group
+        if row.key.name != target.name and row.key.name.partition(".")[2] == group
     ]
     new["status"] = status_of(new, others, plane.now())
 

@@ -26,6 +26,7 @@ from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 from lamina.paper import START, Desk, Paper, Pass, Play
 from lamina.paper.cluster import Calling, nobody_calls
+from lamina.paper.sight import subjects
 from lamina.runtime.memory import Memory
 from lamina.simulation.failures import Failures, Spell, silent
 from lamina.simulation.shapes import Shapes, builtin
@@ -100,7 +101,10 @@ class Simulation:
         running = [controller for family in self.families for controller in family.controllers]
         sources = [source for family in self.families for source in family.sources]
         self._ours = Desk(self.paper, running, sources, seen=self._seen)
-        self._rest = Desk(self.paper, self._standins(count), knows=self._knows)
+        standins = self._standins(count)
+        self._look_for(standins)
+        # These two care about every kind there is; what nobody else looks at may be left to itself.
+        self._rest = Desk(self.paper, (GARBAGE, NAMESPACES, *standins), knows=self._knows)
         self._desks = ((self._ours, True), (self._rest, False))
         self._play = Play(self.paper, self._rest, self._ours)
         self._set_alarms()
@@ -111,7 +115,14 @@ class Simulation:
         held = self.failures.holds
         pods = (nodes(count), SCHEDULING, but(staging(self.stages), held)) if self.stages else ()
         rest = tuple(ready(one, held) for one in self.readiness)
-        return (GARBAGE, NAMESPACES, *WORKLOADS, *pods, *rest)
+        return (*WORKLOADS, *pods, *rest)
+
+    def _look_for(self, controllers: Iterable[AnyController]) -> None:
+        """Have everything loaded that these follow."""
+        for controller in controllers:
+            for watch in controller.watches:
+                for subject in subjects(self.paper.kinds, watch):
+                    self._look(subject.kind.group_kind)
 
     def _install(self) -> None:
         """Have the kinds of the families served, and a namespace that says that this is a cluster."""

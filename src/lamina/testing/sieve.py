@@ -50,11 +50,12 @@ class Mishap(StrEnum):
 
 
 class Wrote(NamedTuple):
-    """One write of a controller under test: what it was, and the cluster before and after it."""
+    """One write of a controller under test: what it was, the cluster before and after it, and what had gone wrong."""
 
     action: Action
     before: Mapping[Ref, Made]
     paper: Paper
+    mishap: Mishap | None = None
 
 
 Step: TypeAlias = Callable[[Paper], object] | timedelta
@@ -163,6 +164,7 @@ class _Telling:
     until: datetime | None = None
     seen: Callable[[Kind], Sequence[Obj]] | None = None
     keep: Callable[[_Telling, bool, str], None] | None = None
+    mishap: Mishap | None = None
     told: list[str] = field(default_factory=list)
     writes: int = 0
 
@@ -182,7 +184,7 @@ class _Telling:
     def _after(self, key: Key, action: Action) -> None:
         self.writes += 1
         self.told.append(f"{self.paper.now:%H:%M:%S.%f} {type(action).__name__.lower()} {action.ref}")
-        wrote = Wrote(action, self._objects, self.paper)
+        wrote = Wrote(action, self._objects, self.paper, self.mishap)
         for promise in self.scenario.promises:
             promise(wrote)
         self._kept(True, action)
@@ -226,7 +228,7 @@ def sieve(scenario: Scenario, *, mishaps: Sequence[Mishap] = tuple(Mishap), ever
     """
     paper = scenario.given()
     begin = _Telling(scenario, paper)
-    begin.play.until(paper.now + scenario.ends)
+    _told(scenario, begin, "before it begins", lambda: begin.play.until(paper.now + scenario.ends))
     begin.desk.leave()
     begin.rest.leave()
     paper.journal.clear()
@@ -284,7 +286,8 @@ def _disturbed(
     """Yield the tellings that begin at a moment, each with its mishap."""
     moment = moments[number]
     if Mishap.DEATH in mishaps and moment.ours:
-        yield Mishap.DEATH, _Telling(scenario, moment.paper.as_it_is(), moment.place, moment.until)
+        paper = moment.paper.as_it_is()
+        yield Mishap.DEATH, _Telling(scenario, paper, moment.place, moment.until, mishap=Mishap.DEATH)
     if Mishap.STALE in mishaps:
         # A little behind, and far: which of the two takes turns, so that every moment has one.
         for lag in (1, 6) if number > 6 else (1,):
@@ -296,7 +299,7 @@ def _disturbed(
 def _stale(scenario: Scenario, moment: _Moment, past: Paper) -> _Telling:
     """Return a telling by a process that starts with the past before its eyes."""
     paper = moment.paper.as_it_is()
-    telling = _Telling(scenario, paper, moment.place, moment.until, seen=past.listed)
+    telling = _Telling(scenario, paper, moment.place, moment.until, seen=past.listed, mishap=Mishap.STALE)
     sight = telling.desk.sight
     sight.holds = True
     for news in _since(past, paper):
@@ -325,7 +328,7 @@ def _see_again(desk: Desk) -> None:
 def _unseen(scenario: Scenario, moment: _Moment, turn: int) -> _Telling:
     """Return a telling by a process that hears nothing for a while, and then the last words, kind by kind."""
     paper = moment.paper.as_it_is()
-    telling = _Telling(scenario, paper, moment.place, moment.until)
+    telling = _Telling(scenario, paper, moment.place, moment.until, mishap=Mishap.UNSEEN)
     desk = telling.desk
     desk.sight.holds = True
 

@@ -64,7 +64,7 @@ def test_people_may_do_what_their_roles_say(
     )
 
 
-@check("C76", needs="webhooks")
+@check("C76")
 def test_a_webhook_that_does_not_answer_fails_or_is_ignored_as_it_says(
     api: Api, kubectl: Kubectl, namespace: str, configmaps: str, request: pytest.FixtureRequest
 ) -> None:

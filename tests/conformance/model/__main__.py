@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.model.record import record
-
 
 def main() -> int:
     """Search with a seed, or record, and return the exit code."""
@@ -27,6 +25,9 @@ def main() -> int:
     seed = asked.seed if asked.seed is not None else random.randrange(10**6)
     print(f"--seed {seed}")
     if asked.what == "record":
+        # Only here: it brings hypothesis with it, which pytest wants to be the first to import.
+        from tests.conformance.model.record import record
+
         record(seed, asked.examples, asked.conversations)
         return 0
     os.environ["LAMINA_TEST_SEED"] = str(seed)

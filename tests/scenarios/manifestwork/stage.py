@@ -34,10 +34,16 @@ from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.manager import Manager
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.manifestwork.spokes import Spokes
-from tests.unit.families.manifestwork.fleet import OK1, progressive
+from tests.unit.families.manifestwork.fleet import OK1
+from tests.unit.families.manifestwork.fleet import progressive as on_paper
 
 PATIENCE = 60.0 if chosen_server() == "real" else 20.0
 SHOWN = ("PlacementVerified", "ManifestworkApplied", "Progressing", "PlacementRolledOut")
+
+
+def progressive(**settings: Any) -> Made:
+    """A strategy as the stories on paper have it, with so much time that a slow machine does not use it up."""
+    return on_paper(**{"progressDeadline": "60s", **settings})
 
 
 @dataclass

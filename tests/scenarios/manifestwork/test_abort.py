@@ -6,8 +6,8 @@ from lamina.families.manifestwork.names import REVISION_VERSION
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.stage import Seen, Stage
-from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, OK3, SLOW, everybody, progressive, template
+from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
+from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, OK3, SLOW, everybody, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -19,7 +19,7 @@ async def turn_round(stage: Stage, content: Made = BAD, of: int = 4) -> Seen:
     await stage.want(content)
     await stage.until(lambda now: len(set(now.revs.values())) > 1)
     await stage.settled()
-    stage.pass_time(6)
+    stage.pass_time(66)
     return await stage.until_turned(of)
 
 
@@ -35,7 +35,7 @@ async def test_those_that_have_it_go_back_and_the_others_never_hear_of_it(stage:
         assert halted.said("PlacementRolledOut") == ("False", "RolloutDegraded")
         assert halted.said("Progressing") == ("True", "NewRevisionCreated")
         assert not halted.aborted
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE
@@ -58,7 +58,7 @@ async def test_those_that_were_well_on_it_go_back_too(stage: Stage) -> None:
         await stage.want(OK2)
         await stage.until(lambda now: now.revs["c3"] == "2" and now.summary["updated"] >= 2)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         stage.spokes.phases = {}
         now = await stage.until_turned()
 
@@ -70,12 +70,14 @@ async def test_those_that_were_well_on_it_go_back_too(stage: Stage) -> None:
 async def test_all_tolerates_as_many_as_it_says_and_turns_round_for_one_more(stage: Stage) -> None:
     stage.spokes.phases = {}
     async with stage.running():
-        await stage.given(OK1, 4, everybody(maxFailures=1, progressDeadline="5s", failureStrategy="AbortAll"))
+        await stage.given(
+            OK1, 4, everybody(maxFailures=1, progressDeadline="60s", failureStrategy="AbortAll")
+        )
         await stage.until_done()
         stage.spokes.phases = {"c1": "working"}
         await stage.want(OK2)
         await stage.until(lambda now: now.summary["updated"] == 3)
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.settled()
         assert not now.aborted
         assert now.said("Progressing") == ("True", "NewRevisionCreated")
@@ -83,7 +85,7 @@ async def test_all_tolerates_as_many_as_it_says_and_turns_round_for_one_more(sta
         stage.spokes.phases = {"c1": "working", "c2": "working"}
         stage.look_again()
         await stage.until(lambda now: now.summary["updated"] == 2)
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE
@@ -94,7 +96,7 @@ async def test_one_timeout_in_the_first_group_turns_it_round_and_the_second_neve
     stage.spokes.phases = {}
     how: Made = {
         "type": "ProgressivePerGroup",
-        "progressivePerGroup": {"maxFailures": 0, "progressDeadline": "5s"},
+        "progressivePerGroup": {"maxFailures": 0, "progressDeadline": "60s"},
         "failureStrategy": "AbortAll",
     }
     async with stage.running():
@@ -105,7 +107,7 @@ async def test_one_timeout_in_the_first_group_turns_it_round_and_the_second_neve
         await stage.want(OK2)
         await stage.until(lambda now: now.summary["updated"] == 1)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert set(now.revs.values()) == {"1"}
@@ -121,13 +123,13 @@ async def test_half_of_four_are_two_and_three_are_too_many(stage: Stage) -> None
         await stage.want(OK2)
         await stage.until(lambda now: now.summary["updated"] == 2)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         assert not (await stage.settled()).aborted
 
         stage.spokes.phases["c4"] = "working"
         stage.look_again()
         await stage.until(lambda now: now.summary["updated"] == 1)
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE
@@ -155,7 +157,7 @@ async def test_late_enough_is_a_success_and_too_late_is_too_late(stage: Stage) -
         await stage.until_done()
         await stage.want(SLOW)
         await stage.until(lambda now: now.revs["c2"] == "slow")
-        stage.pass_time(3)
+        stage.pass_time(33)
         stage.spokes.phases = {f"c{number}": "done" for number in range(1, 5)}
         stage.look_again()
         slow = await stage.until_done()
@@ -166,7 +168,7 @@ async def test_late_enough_is_a_success_and_too_late_is_too_late(stage: Stage) -
         await stage.until(lambda now: now.revs["c2"] == "bad")
         await stage.settled()
         await stage.stop_agents()
-        stage.pass_time(6)
+        stage.pass_time(66)
         await stage.until(lambda now: bool(now.aborted))
         stage.spokes.phases = {f"c{number}": "done" for number in range(1, 5)}
         await stage.start_agents()
@@ -181,7 +183,7 @@ async def test_the_first_rollout_of_all_has_nowhere_to_go_back_to(stage: Stage) 
         await stage.given(BAD, 4)
         await stage.until(lambda now: len(now.works) == 2)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
         now = await stage.settled()
 
@@ -250,7 +252,7 @@ async def test_after_an_abort_something_new_goes_out_and_the_broken_one_may_be_t
             now = await stage.settled()
             assert not now.aborted
             assert now.said("Progressing") == ("True", "FoundNewRevision")
-            stage.pass_time(6)
+            stage.pass_time(66)
             now = await stage.until_turned()
         assert any(shown[2] == "T FoundNewRevision" for shown, *_ in rows)
         assert now.aborted != turned.aborted
@@ -276,7 +278,7 @@ async def test_one_placement_that_turns_round_takes_all_along_and_one_that_does_
         await stage.want(OK2)
         await stage.until(lambda now: now.summary["updated"] == 3)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
         now = await stage.settled()
         assert (now.aborted, set(now.revs.values())) == ("", {"2"})
@@ -284,7 +286,7 @@ async def test_one_placement_that_turns_round_takes_all_along_and_one_that_does_
         stage.spokes.phases = {"a1": "working"}
         stage.look_again()
         await stage.until(lambda now: now.summary["updated"] == 3 and "b1" not in now.message())
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == {"a1": "1", "a2": "1", "b1": "1", "b2": "1"}
@@ -361,7 +363,7 @@ async def test_a_third_template_in_the_middle_turns_round_to_the_first(stage: St
         assert now.current == first
         assert now.revs == {"c1": "bad", "c2": "2", "c3": "1", "c4": "1"}
         assert [held for _, held in now.history] == ["1", "2", "bad"]
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE

@@ -11,8 +11,8 @@ from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from tests.bed.scenarios import check
 from tests.scenarios.manifestwork.clients import Counted, Mortal, Refused
-from tests.scenarios.manifestwork.stage import Seen, Stage
-from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, everybody, progressive, template
+from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
+from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, everybody, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -59,12 +59,12 @@ async def test_a_hub_that_dies_in_a_rollout_is_as_good_as_one_that_does_not(stag
 @check("MW-48")
 async def test_a_hub_that_dies_while_turning_round_turns_round_all_the_same(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(OK1, 4, everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         for writes in range(7):
             await until_bad_is_out(stage)
             await stage.stop()
-            stage.pass_time(6)
+            stage.pass_time(66)
             await die(stage, writes)
             dead = await stage.seen()
             assert bool(dead.aborted) == (writes > 0), "that it is aborted is written first"
@@ -87,7 +87,7 @@ async def test_an_agent_that_is_away_runs_out_of_time_and_never_hears_of_it(stag
         await stage.want(OK2)
         await stage.until(lambda now: now.revs["c2"] == "2" and now.summary["updated"] >= 1)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
         assert now.revs == ALL_ON_ONE
 
@@ -108,7 +108,7 @@ async def test_an_agent_that_is_away_and_tolerated_holds_up_nobody_but_the_end(s
         await stage.want(OK2)
         await stage.until(lambda now: now.revs["c2"] == "2")
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         await stage.until(lambda now: now.summary["updated"] == 3)
         now = await stage.settled()
         assert now.said("PlacementRolledOut") == ("False", "Progressing")
@@ -145,7 +145,7 @@ async def test_somebody_who_writes_in_every_gap_costs_patience_and_nothing_else(
             return number
 
         meddler = asyncio.create_task(meddle())
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned_at_last()
         at = now.aborted
         stop.set()
@@ -166,7 +166,7 @@ async def test_two_hubs_at_once_come_to_the_same_end(stage: Stage) -> None:
         now = await stage.until_done()
         assert len(now.works) == 4
         await until_bad_is_out(stage)
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE
@@ -183,7 +183,7 @@ async def test_a_lost_way_back_is_found_again_in_the_works(stage: Stage) -> None
         (lost,) = [one for one in out.revisions if meta.labels(one)[HASH] == out.current]
         await stage.client.delete(_revision(stage, lost))
         await stage.until(lambda now: now.current in {meta.labels(one)[HASH] for one in now.revisions})
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
 
     assert now.revs == ALL_ON_ONE
@@ -199,7 +199,7 @@ async def test_a_way_back_that_is_lost_for_good_is_named_and_nobody_turns_round(
         (lost,) = [one for one in out.revisions if meta.labels(one)[HASH] == out.current]
         await stage.client.delete(_revision(stage, lost))
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
         now = await stage.settled()
 
@@ -243,11 +243,11 @@ async def test_whoever_cannot_be_reached_is_named_and_the_others_are_back(stage:
     client = Refused(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
-        await stage.given(OK1, 4, everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         await until_bad_is_out(stage)
         client.namespaces = {stage.cluster("c3")}
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until(
             lambda now: "3 of 4 clusters restored" in now.message() and "forbidden" in now.message()
         )
@@ -269,7 +269,7 @@ async def test_a_way_back_that_is_bad_itself_is_said_and_nobody_turns_round_agai
         await stage.until_done()
         await until_bad_is_out(stage)
         stage.spokes.phases = dict.fromkeys(ALL_ON_ONE, "bad")
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until_turned()
         now = await stage.until(lambda now: "not well there" in now.message())
         settled = now.generations
@@ -362,7 +362,7 @@ async def test_many_clusters_are_sent_each_way_once(stage: Stage) -> None:
     client = Counted(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
-        await stage.given(OK1, many, everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+        await stage.given(OK1, many, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         assert set(client.works.values()) == {1}
         client.works.clear()
@@ -371,7 +371,7 @@ async def test_many_clusters_are_sent_each_way_once(stage: Stage) -> None:
         await stage.want(BAD)
         await stage.until(lambda now: set(now.revs.values()) == {"bad"} and now.summary["degraded"] == many)
         await stage.settled()
-        stage.pass_time(6)
+        stage.pass_time(66)
         await stage.until_turned(many)
 
     assert (len(client.works), set(client.works.values())) == (many, {2})

@@ -8,8 +8,8 @@ from lamina.families.manifestwork.names import HASH, OWNER, REVISION_VERSION, WO
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.stage import Stage
-from tests.unit.families.manifestwork.fleet import OK1, OK2, OK3, everybody, progressive, template
+from tests.scenarios.manifestwork.stage import Stage, progressive
+from tests.unit.families.manifestwork.fleet import OK1, OK2, OK3, everybody, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

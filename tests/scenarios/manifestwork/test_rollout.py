@@ -9,8 +9,8 @@ from lamina.objects import meta
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Obj, Ref
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.stage import Seen, Stage
-from tests.unit.families.manifestwork.fleet import OK1, OK2, everybody, progressive, template
+from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
+from tests.unit.families.manifestwork.fleet import OK1, OK2, everybody, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -54,10 +54,12 @@ async def test_two_at_a_time_until_all_have_it(stage: Stage) -> None:
 async def test_the_next_waits_until_the_last_has_been_well_for_a_while(stage: Stage) -> None:
     """Progressing is False all the time, so its own time is that of the revision before."""
     async with stage.running():
-        await stage.given(OK1, 3, progressive(maxConcurrency=1, minSuccessTime="5s", progressDeadline="None"))
+        await stage.given(
+            OK1, 3, progressive(maxConcurrency=1, minSuccessTime="60s", progressDeadline="None")
+        )
         for _ in range(3):
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
         await stage.until_done()
         stage.pass_time(60)
         await stage.want(OK2)
@@ -65,13 +67,13 @@ async def test_the_next_waits_until_the_last_has_been_well_for_a_while(stage: St
         waiting = await stage.settled()
         assert waiting.revs == {"c1": "2", "c2": "1", "c3": "1"}
         assert waiting.said("ManifestworkApplied") == ("True", "AsExpected")
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until(lambda now: now.revs["c2"] == "2")
 
     times = {name: moment(text) for name, text in now.dispatched.items()}
     assert times["c1"] is not None
     assert times["c2"] is not None
-    assert times["c2"] - times["c1"] >= timedelta(seconds=5)
+    assert times["c2"] - times["c1"] >= timedelta(seconds=60)
     assert now.revs["c3"] == "1"
 
 
@@ -80,14 +82,14 @@ async def test_a_group_waits_for_the_one_before_it_timeouts_or_not(stage: Stage)
     stage.spokes.away = {"a1", "a2", "a3"}
     async with stage.running():
         await stage.place("place", {0: ["a1", "a2", "a3"], 1: ["b1", "b2", "b3"]})
-        await stage.given_set(OK1, {"place": by_group(maxFailures=2, progressDeadline="5s")})
+        await stage.given_set(OK1, {"place": by_group(maxFailures=2, progressDeadline="60s")})
         await stage.until(lambda now: len(now.works) == 3)
-        stage.pass_time(3)
+        stage.pass_time(33)
         # The third answers, so that its time counts from now; the other two run out of theirs.
         stage.spokes.away, stage.spokes.phases = {"a1", "a2"}, {"a3": "working"}
         stage.look_again()
         await stage.settled()
-        stage.pass_time(3)
+        stage.pass_time(33)
         assert set((await stage.settled()).revs) == {"a1", "a2", "a3"}
 
         stage.spokes.phases = {}
@@ -111,7 +113,7 @@ async def test_a_mandatory_group_goes_first_and_one_timeout_in_it_stops_everythi
         await stage.given_set(OK1, {"place": how})
         await stage.until(lambda now: set(now.revs) == {"b1", "b2"})
         assert set((await stage.settled()).revs) == {"b1", "b2"}
-        stage.pass_time(6)
+        stage.pass_time(66)
         now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
         assert "b2" in now.message()
         assert set((await stage.settled()).revs) == {"b1", "b2"}
@@ -128,9 +130,9 @@ async def test_a_failure_that_is_tolerated_gives_way_when_its_time_is_up(stage: 
         await stage.given(OK1, 2, progressive(maxConcurrency=1, maxFailures=1, failureStrategy=""))
         await stage.until(lambda now: len(now.works) == 1)
         await stage.settled()
-        stage.pass_time(3)
+        stage.pass_time(33)
         assert len((await stage.settled()).works) == 1
-        stage.pass_time(3)
+        stage.pass_time(33)
         await stage.until(lambda now: len(now.works) == 2)
         now = await stage.settled()
 
@@ -147,7 +149,7 @@ async def test_more_than_there_are_means_all_and_a_share_is_exact(stage: Stage) 
         for there in (1, 2):
             await stage.until(lambda now, there=there: len(now.works) == there)  # type: ignore[misc]
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
         now = await stage.until(lambda now: len(now.works) == 3)
         now = await stage.settled()
         assert now.said("Progressing") == ("True", "NewRevisionCreated")
@@ -159,7 +161,7 @@ async def test_more_than_there_are_means_all_and_a_share_is_exact(stage: Stage) 
         await stage.strategy(progressive(maxConcurrency=1, maxFailures="33%", failureStrategy=""))
         now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
 
-    assert "2 of 3 clusters not well within 5s, 1 tolerated" in now.message()
+    assert "2 of 3 clusters not well within 60s, 1 tolerated" in now.message()
 
 
 @check("MW-21")

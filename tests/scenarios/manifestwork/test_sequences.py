@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.stage import Stage
-from tests.unit.families.manifestwork.fleet import OK1, OK2, SLOW, progressive
+from tests.scenarios.manifestwork.stage import Stage, progressive
+from tests.unit.families.manifestwork.fleet import OK1, OK2, SLOW
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -49,21 +49,21 @@ async def test_a_new_replica_set(stage: Stage) -> None:
 @check("MW-29")
 async def test_an_undo(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(OK2, 4, progressive(minSuccessTime="5s", progressDeadline="None"))
+        await stage.given(OK2, 4, progressive(minSuccessTime="60s", progressDeadline="None"))
         for _ in range(2):
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
         two = (await stage.until_done()).update
         await stage.want(OK1)
         for _ in range(3):
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
         one = (await stage.until_done()).update
         async with stage.recording() as rows:
             await stage.want(OK2)
             for _ in range(3):
                 await stage.settled()
-                stage.pass_time(6)
+                stage.pass_time(66)
             await stage.until_done()
 
     check_order(
@@ -88,13 +88,13 @@ async def test_a_deadline_that_passes_and_no_way_back_is_wanted(stage: Stage) ->
             await stage.want(SLOW)
             await stage.until(lambda now: now.revs["c2"] == "slow")
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
             await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
             now = await stage.settled()
 
     check_order(rows, [(DONE, one, one, ""), (CREATED, one, now.update, ""), (LATE, one, now.update, "")])
     assert now.revs == {"c1": "slow", "c2": "slow", "c3": "1", "c4": "1"}
-    assert now.message() == "2 of 4 clusters not well within 5s, 0 tolerated: " + ", ".join(
+    assert now.message() == "2 of 4 clusters not well within 60s, 0 tolerated: " + ", ".join(
         f"{stage.cluster(name)} (progressing: working)" for name in ("c1", "c2")
     )
 
@@ -108,7 +108,7 @@ async def test_an_abort(stage: Stage) -> None:
             await stage.want(SLOW)
             await stage.until(lambda now: now.revs["c2"] == "slow")
             await stage.settled()
-            stage.pass_time(6)
+            stage.pass_time(66)
             now = await stage.until_turned()
 
     two, at = now.update, now.aborted

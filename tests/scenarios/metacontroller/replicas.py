@@ -108,8 +108,7 @@ class Team:
     writes: list[Write] = field(default_factory=list)
     holders: dict[str, Replica | None] = field(default_factory=dict)
     _parents: dict[tuple[str, str], str] = field(default_factory=dict)
-    _trap: tuple[int, Callable[[Replica], None]] | None = None
-    _caught: asyncio.Queue[Replica] = field(default_factory=asyncio.Queue)
+    _trap: tuple[int, Callable[[Replica], None], asyncio.Future[Replica]] | None = None
     _runners: list[web.AppRunner] = field(default_factory=list)
 
     async def add(self) -> Replica:
@@ -131,7 +130,16 @@ class Team:
             "--shards",
             str(self.shards),
         )
-        command = ("run", "--kubeconfig", str(file), "--no-install", "--log", "warning", *leases, *_TERMS)
+        command = (
+            "run",
+            "--families",
+            "metacontroller",
+            "--no-install",
+            "--kubeconfig",
+            str(file),
+            *leases,
+            *_TERMS,
+        )
         with (self.folder / f"{replica.name}.log").open("wb") as heard:
             replica.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "lamina", *command, stderr=heard
@@ -158,20 +166,21 @@ class Team:
                     return
                 await asyncio.sleep(0.02)
 
-    async def caught(self, writes: int, act: Callable[[Replica], None]) -> Replica:
-        """Do something to whoever sends a write about parents, the so-manyth from now; it still arrives."""
-        self._trap = writes, act
-        async with asyncio.timeout(PATIENCE):
-            return await self._caught.get()
+    def trap(self, writes: int, act: Callable[[Replica], None]) -> "asyncio.Task[Replica]":
+        """Have something done to whoever sends a write about parents, the so-manyth from now; it still arrives."""
+        caught: asyncio.Future[Replica] = asyncio.get_running_loop().create_future()
+        self._trap = writes, act, caught
+        return asyncio.create_task(_patiently(caught))
 
     def about_to_pass(self, replica: Replica, path: str) -> None:
         if self._trap is None or not self._is_ours(path):
             return
-        left, act = self._trap[0] - 1, self._trap[1]
-        self._trap = (left, act) if left else None
-        if not left:
+        left, act, caught = self._trap
+        self._trap = (left - 1, act, caught) if left > 1 else None
+        if left == 1:
             act(replica)
-            self._caught.put_nowait(replica)
+            if not caught.done():
+                caught.set_result(replica)
 
     def passed(self, replica: Replica, method: str, path: str, sent: bytes, answer: bytes) -> None:
         if "/leases" in path:
@@ -203,6 +212,11 @@ class Team:
     def strays(self) -> list[Write]:
         """Return what somebody wrote for a parent that was not theirs to work for."""
         return [one for one in self.writes if one.by is not one.leader]
+
+
+async def _patiently(caught: asyncio.Future[Replica]) -> Replica:
+    async with asyncio.timeout(PATIENCE):
+        return await caught
 
 
 @asynccontextmanager

@@ -176,11 +176,23 @@ async def test_only_controllers_with_the_labels_asked_for_run(stage: Stage) -> N
 
 
 @asynccontextmanager
-async def replica(kubeconfig: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
+async def replica(
+    kubeconfig: Path, lease: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
     """Run Metacontroller in a process of its own, which shares the work with others by leases."""
-    terms = ["--lease-duration", "2s", "--renew-deadline", "1500ms", "--retry-period", "300ms"]
+    terms = [
+        "--lease-name",
+        lease,
+        "--lease-duration",
+        "6s",
+        "--renew-deadline",
+        "5s",
+        "--retry-period",
+        "200ms",
+    ]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lamina", "run", "--kubeconfig", str(kubeconfig), "--no-install", *terms,
+        sys.executable, "-m", "lamina", "run", "--families", "metacontroller", "--kubeconfig", str(kubeconfig),
+        "--no-install", *terms,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -219,11 +231,11 @@ async def test_another_replica_takes_over_from_one_that_is_killed(stage: Stage, 
     stage.hook.answer = answer
     await stage.given_composite("cc", childResources=config_maps())
 
-    async with replica(kubeconfig) as (first, first_said):
+    async with replica(kubeconfig, stage.namespace) as (first, first_said):
         await until_said(first_said, "Successfully acquired lease")
         await stage.given_parent()
         before = await stage.until_listed("ConfigMap", lambda those: len(those) == 2)
-        async with replica(kubeconfig) as (_, second_said):
+        async with replica(kubeconfig, stage.namespace) as (_, second_said):
             await until_said(second_said, "Attempting to acquire leader lease")
             await until_said(second_said, "lamina runs")
             assert not any("Successfully acquired lease" in line for line in second_said)

@@ -85,7 +85,16 @@ async def test_looking_at_everything_again_writes_nothing_and_asks_for_nothing(s
 @asynccontextmanager
 async def process(kubeconfig: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run Metacontroller in a process of its own."""
-    arguments = ("run", "--kubeconfig", str(kubeconfig), "--no-install", "--no-leader-election", *options)
+    arguments = (
+        "run",
+        "--families",
+        "metacontroller",
+        "--kubeconfig",
+        str(kubeconfig),
+        "--no-install",
+        "--no-leader-election",
+        *options,
+    )
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "lamina", *arguments, stderr=asyncio.subprocess.DEVNULL, env=dict(os.environ)
     )

@@ -47,18 +47,23 @@ async def test_whoever_was_frozen_past_its_lease_writes_for_nobody_on_waking(
         await settled(roll, *names)
         start = {meta.uid(one): one for one in [*await roll.parts(), *await roll.revisions()]}
         async with witness(stage, roll.kind, REVISIONS) as seen, roll.healing():
+            trap = replicas.trap(1, freeze)
             await roll.turn_to("two")
-            frozen = await replicas.caught(1, freeze)
-            for writes in (2, 3, 1):
-                other = await replicas.caught(writes, freeze)
+            frozen = await trap
+            trap = replicas.trap(2, freeze)
+            for writes in (3, 1, 2):
+                other = await trap
                 assert other is not frozen
-                asked = frozen.asked
+                # Set before the other wakes: nobody gets further than that.
+                trap, asked = replicas.trap(writes, freeze), frozen.asked
                 frozen.signal(signal.SIGCONT)
                 # It has found out that its time is up, and asks to be the one again.
                 await replicas.until(partial(has_asked, frozen, asked + 2))
                 frozen = other
-            frozen.signal(signal.SIGCONT)
-            await roll.until_all("two", len(names))
+            await trap
+            for replica in replicas.replicas:
+                replica.signal(signal.SIGCONT)
+            await until_everywhere(stage, roll, "two", ("a",), len(names))
             await roll.until_revisions("two")
             await seen.has_seen(*await roll.parts(), *await roll.revisions())
 
@@ -86,17 +91,20 @@ async def test_replicas_that_are_killed_and_added_in_the_middle_disturb_no_child
             wanted = [f"{name}-{number}" for number in range(3)]
             await stage.given_parent(name, spec={"parts": wanted, "template": {"image": "one"}})
         async with roll.healing():
-            await until_everywhere(stage, roll, "one", names)
+            await until_everywhere(stage, roll, "one", names, len(parts))
         start = {meta.uid(one): one for one in [*await roll.parts(), *await roll.revisions()]}
         async with witness(stage, roll.kind, REVISIONS) as seen, roll.healing():
+            trap = replicas.trap(1, kill)
             for name in names:
                 await stage.client.patch(stage.parent(name), {"spec": {"template": {"image": "two"}}})
-            for writes in (1, 5, 3):
-                dead = await replicas.caught(writes, kill)
+            for writes in (5, 3, 0):
+                dead = await trap
+                # Set before another one starts, which takes a while.
+                trap = replicas.trap(writes, kill) if writes else trap
                 assert dead.process is not None
                 await dead.process.wait()
                 await replicas.add()
-            await until_everywhere(stage, roll, "two", names)
+            await until_everywhere(stage, roll, "two", names, len(parts))
             await seen.has_seen(*await roll.parts(), *await roll.revisions())
 
     assert replicas.strays == []
@@ -104,8 +112,8 @@ async def test_replicas_that_are_killed_and_added_in_the_middle_disturb_no_child
     check_promises(seen.history, start, newest="two")
 
 
-async def until_everywhere(stage: Stage, roll: Roll, image: str, names: Sequence[str]) -> None:
-    """Wait until every part of every parent is of an image, and every parent says so."""
+async def until_everywhere(stage: Stage, roll: Roll, image: str, names: Sequence[str], parts: int) -> None:
+    """Wait until all parts of these parents are of an image, and every parent says so."""
 
     def is_done(parents: Sequence[Made]) -> bool:
         said = [updated(one) for one in parents if meta.name(one) in names]
@@ -115,7 +123,7 @@ async def until_everywhere(stage: Stage, roll: Roll, image: str, names: Sequence
 
     await stage.until_listed(
         "Part",
-        lambda those: [one["spec"]["image"] for one in those] == [image] * 3 * len(names),
+        lambda those: [one["spec"]["image"] for one in those] == [image] * parts,
         roll.kind[0],
         patience=180,
     )

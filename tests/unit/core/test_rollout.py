@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, builds, integers, just, lists, none,
 
 from lamina.core.pace import AT_ONCE, Pace
 from lamina.core.probe import WELL, unknown, unwell
-from lamina.core.rollout import Standing, Step, Target, advance
+from lamina.core.rollout import Standing, Step, Target, advance, advance_by_group
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -115,6 +115,56 @@ def test_a_clock_that_runs_ahead_does_not_extend_a_deadline() -> None:
     ahead = on_the_way("a", since=NOW + 10 * MINUTE)
 
     assert step(ahead, pace=Pace(deadline=MINUTE)).look_again == MINUTE
+
+
+def test_whoever_says_that_it_fails_counts_at_once_and_keeps_its_place_until_its_time_is_up() -> None:
+    failing = Target(key="a", on_goal=True, verdict=unwell("broken"), since=NOW, failing=True)
+
+    stopped = step(failing, old("b"), pace=Pace(at_once=5, deadline=MINUTE))
+    assert stopped.breached
+    assert stopped.standing["a"] is Standing.MOVING
+    assert stopped.look_again == MINUTE
+    assert step(failing, old("b"), pace=Pace(at_once=1, failures=1, deadline=MINUTE)).move == ()
+    late = step(failing, old("b"), pace=Pace(at_once=1, failures=1, deadline=MINUTE), now=NOW + MINUTE)
+    assert late.move == ("b",)
+
+
+def test_whoever_is_not_timed_never_runs_out_of_time() -> None:
+    untimed = Target(key="a", on_goal=True, verdict=LATE, timed=False)
+
+    taken = step(untimed, pace=Pace(deadline=timedelta(0)), now=NOW + MINUTE)
+
+    assert taken.standing == {"a": Standing.MOVING}
+    assert taken.look_again is None
+
+
+def by_group(*those: Target, tolerated: dict[int, int] | None = None, now: datetime = NOW) -> Step:
+    return advance_by_group("revision 2", those, Pace(deadline=MINUTE), tolerated or {}, now)
+
+
+def test_a_group_goes_as_a_whole_and_the_next_one_when_nobody_is_on_the_way() -> None:
+    assert by_group(old("a", 1), old("b", 1), old("c", 2)).move == ("a", "b")
+    assert by_group(new("a", 1), on_the_way("b", 1), old("c", 2)).move == ()
+    assert by_group(new("a", 1), new("b", 1), old("c", 2)).move == ("c",)
+    assert by_group(new("a", 1), new("b", 2)).done
+
+
+def test_failures_are_counted_where_they_happen() -> None:
+    late = NOW + MINUTE
+    first, second = on_the_way("a", 1), on_the_way("b", 1)
+
+    stopped = by_group(first, second, old("c", 2), tolerated={1: 1}, now=late)
+    assert stopped.breached
+    assert stopped.because == "2 failed in group 1, 1 tolerated: a (not ready), b (not ready)"
+    assert by_group(first, second, old("c", 2), tolerated={1: 2}, now=late).move == ("c",)
+    assert by_group(first, new("b", 1), old("c", 2), on_the_way("d", 2), tolerated={1: 1, 2: 1}, now=late).move == ("c",)  # fmt: skip
+
+
+def test_a_failure_that_is_tolerated_and_still_has_time_holds_up_no_other_group() -> None:
+    failing = Target(key="a", on_goal=True, verdict=unwell("broken"), since=NOW, failing=True, group=1)
+
+    assert by_group(failing, old("b", 2), tolerated={1: 1}).move == ("b",)
+    assert by_group(failing, new("b", 2), tolerated={1: 1}).because == "waiting for a (broken)"
 
 
 def test_a_long_list_is_cut_short() -> None:

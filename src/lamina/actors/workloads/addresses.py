@@ -171,7 +171,9 @@ def pod_changed(world: World, change: Change) -> Sequence[Ref]:
     """A pod concerns the services that lead to it or did, once anything has changed that they care for."""
     if same(change, _bearing):
         return ()
-    found = (ref for pod in sides(change) for ref in services_of(world, pod))
+    # Who leads to a pod is known by its labels: where they are the same, so are those who do.
+    pods = (change.obj,) if same(change, meta.labels) else sides(change)
+    found = (ref for pod in pods for ref in services_of(world, pod))
     return tuple(dict.fromkeys(found))
 
 

@@ -23,14 +23,16 @@ from lamina.cel.check.literals import literal_value
 from lamina.cel.declare import Environment
 from lamina.cel.evaluate import generate_calls, generate_loops
 from lamina.cel.evaluate.coerce import Coercer, coercer
+from lamina.cel.evaluate.cost import LIST_COST, MAP_COST
 from lamina.cel.evaluate.generated import HELPERS
-from lamina.cel.evaluate.plan import field_key
+from lamina.cel.evaluate.plan import Planner, field_key
 from lamina.cel.evaluate.structs import builder
 from lamina.cel.evaluate.writer import NotWorthIt, Piece, Writer
 from lamina.cel.types import DYN, Kind, Type
 from lamina.cel.values import TypeValue, Value
 
 Generated = Callable[[Mapping[str, Value]], Value]
+Counted = Callable[[Mapping[str, Value], int], tuple[Value, int]]
 
 LITERAL_KINDS: Final = {
     ast.LiteralKind.INT: Kind.INT,
@@ -41,38 +43,62 @@ LITERAL_KINDS: Final = {
     ast.LiteralKind.BOOL: Kind.BOOL,
     ast.LiteralKind.NULL: Kind.NULL,
 }
+_READS: Final = frozenset({ast.INDEX, ast.OPTIONAL_INDEX, ast.CONDITIONAL})
 
 
-def source_of(checked: Checked, environment: Environment) -> tuple[str, dict[str, Any]]:
+def source_of(
+    checked: Checked, environment: Environment, *, counts: bool = False
+) -> tuple[str, dict[str, Any]]:
     """Return the Python for an expression, and the values it refers to; raises NotWorthIt."""
-    generator = Generator(checked, environment)
+    generator = Generator(checked, environment, counts=counts)
     result = generator.piece(checked.expr)
     return generator.write.source(result.code), generator.write.values
 
 
 def generate(checked: Checked, environment: Environment) -> Generated | None:
     """Return a function of an expression's variables, or None where steps have to do."""
+    made: Generated | None = _made(checked, environment, counts=False)
+    return made
+
+
+def generate_counted(checked: Checked, environment: Environment) -> Counted | None:
+    """
+    Return a function of the variables and of what may be spent, or None where steps have to do.
+
+    It returns the value and what it cost, to the unit what the steps count, or
+    raises CostExceeded.
+    """
+    made: Counted | None = _made(checked, environment, counts=True)
+    return made
+
+
+def _made(checked: Checked, environment: Environment, *, counts: bool) -> Any:
     try:
-        source, values = source_of(checked, environment)
+        source, values = source_of(checked, environment, counts=counts)
         namespace: dict[str, Any] = {**HELPERS, **values}
         exec(compile(source, "<expression>", "exec", dont_inherit=True), namespace)
     except (NotWorthIt, SyntaxError, RecursionError, MemoryError, OverflowError):
         # Python has limits of its own on what can be nested; there are steps for the rest.
         return None
-    made: Generated = namespace["carry_out"]
-    return made
+    return namespace["carry_out"]
 
 
 class Generator:
     """Writes one expression."""
 
-    def __init__(self, checked: Checked, environment: Environment) -> None:
+    def __init__(self, checked: Checked, environment: Environment, *, counts: bool = False) -> None:
         self.checked = checked
         self.environment = environment
         self.strict = environment.flags.strict_values
-        self.write = Writer()
+        self.write = Writer(counts=counts)
         self.locals: dict[str, Piece] = {}
-        self._variables: dict[str, Piece] = {}
+        self.given: dict[int, Piece] = {}
+        """Parts that have been written and named already, by their ids."""
+        self.constants: dict[int, Value] = {}
+        if counts:
+            self.planner = Planner(checked, environment)
+            self.planner.plan(checked.expr)
+            self.constants = self.planner.constants
 
     def type(self, expr: Expr) -> Type:
         return self.checked.types.get(expr.id, DYN)
@@ -82,7 +108,47 @@ class Generator:
 
     def piece(self, expr: Expr) -> Piece:
         """Return Python for an expression; lines it needs before are written."""
+        self.charge_read(expr)
+        return self.read(expr)
+
+    def charge_read(self, expr: Expr) -> None:
+        """Count what it costs that something is read at all."""
+        if self.write.counts and self._is_read(expr) and not self._is_chosen(expr):
+            self.write.charge(1)
+
+    def read(self, expr: Expr) -> Piece:
+        """Return Python for what something else is read from; a name costs nothing there."""
+        if expr.id in self.given:
+            return self.given[expr.id]
+        if expr.id in self.constants:
+            return self._constant(expr, self.constants[expr.id])
         return self.write.shallow(self._piece(expr))
+
+    def _constant(self, expr: Expr, value: Value) -> Piece:
+        if not isinstance(value, (list, dict)):
+            return Piece(self.write.value(value), None, 0, simple=True)
+        # Made anew each time, and free of charge: what is handed out may be changed.
+        with self.write.uncounted():
+            return self._piece(expr)
+
+    def _is_read(self, expr: Expr) -> bool:
+        """Whether an expression is a name, or read from something."""
+        if expr.id in self.constants or expr.id in self.given:
+            return False
+        if isinstance(expr, ast.Select):
+            return not expr.test_only
+        return isinstance(expr, ast.Ident) or (isinstance(expr, ast.Call) and expr.function in _READS)
+
+    def _is_chosen(self, expr: Expr) -> bool:
+        """Whether all of it is read from what a conditional chose."""
+        while self._is_read(expr):
+            if isinstance(expr, ast.Select):
+                expr = expr.operand
+            elif isinstance(expr, ast.Call) and expr.function != ast.CONDITIONAL:
+                expr = expr.args[0]
+            else:
+                return isinstance(expr, ast.Call)
+        return False
 
     def _piece(self, expr: Expr) -> Piece:
         match expr:
@@ -143,7 +209,8 @@ class Generator:
         if expr.optional or self.type(expr.operand).is_optional:
             raw = self.raw(expr)
             return Piece(f"wrapped({raw.code})", None, raw.depth + 1)
-        operand = self.piece(expr.operand)
+        operand = self.chosen(expr.operand)
+        self.write.charge(1)
         key = field_key(self.type(expr.operand), expr.field)
         if operand.sure not in (None, Kind.MAP):
             # Python warns of code that cannot work, before anybody runs it.
@@ -153,11 +220,14 @@ class Generator:
 
     def _has(self, expr: ast.Select) -> Piece:
         key = repr(field_key(self.type(expr.operand), expr.field))
+        if self.write.counts and (self._is_chosen(expr.operand) or self.type(expr.operand).is_optional):
+            raise NotWorthIt
         if self.type(expr.operand).is_optional:
             raw, found = self.raw(expr.operand), self.write.name()
             code = f"(({key} in {found} if type({found}) is dict else leave()) if ({found} := {raw.code}) is not M else False)"
             return Piece(code, Kind.BOOL, raw.depth + 2)
-        operand, found = self.piece(expr.operand), self.write.name()
+        operand, found = self.chosen(expr.operand), self.write.name()
+        self.write.charge(1)
         code = f"({key} in {found} if type({found} := {operand.code}) is dict else leave())"
         return Piece(code, Kind.BOOL, operand.depth + 1)
 
@@ -170,8 +240,12 @@ class Generator:
             key_expr = expr.args[1]
             if isinstance(key_expr, ast.Literal) and isinstance(key_expr.value, str):
                 return self._raw_read(expr, expr.args[0], repr(key_expr.value))
-        piece = self.piece(expr)
+        piece = self.chosen(expr)
         return Piece(f"unwrapped({piece.code})", None, piece.depth + 1)
+
+    def chosen(self, expr: Expr) -> Piece:
+        """Return Python for what something is read from, or what a conditional chooses."""
+        return self.read(expr) if self._is_read(expr) else self.piece(expr)
 
     def _raw_read(self, expr: Expr, operand_expr: Expr, key: str) -> Piece:
         found = self.write.name()
@@ -180,7 +254,7 @@ class Generator:
             inner = f"({found}.get({key}, M) if type({found}) is dict else leave())"
             code, depth = f"({inner} if ({found} := {operand.code}) is not M else M)", operand.depth + 2
         else:
-            operand = self.piece(operand_expr)
+            operand = self.chosen(operand_expr)
             code = f"({found}.get({key}, M) if type({found} := {operand.code}) is dict else leave())"
             depth = operand.depth + 1
         coerce = self.coercer(expr)
@@ -188,10 +262,15 @@ class Generator:
             value = self.write.name()
             code = f"({self.write.value(coerce)}({value}) if ({value} := {code}) is not M else M)"
             depth += 2
+        if self.write.counts:
+            named = self.write.let(Piece(code, None, depth))
+            self.write.line(f"if {named.code} is not M: C += 1")
+            return named
         return self.write.shallow(Piece(code, None, depth))
 
     def _list(self, expr: ast.MakeList) -> Piece:
         items = [self.piece(item) for item in expr.items]
+        self.write.charge(LIST_COST)
         depth = max((item.depth for item in items), default=0) + 1
         if not expr.optional_indices:
             return Piece(f"[{', '.join(item.code for item in items)}]", Kind.LIST, depth)
@@ -201,6 +280,7 @@ class Generator:
     def _map(self, expr: ast.MakeMap) -> Piece:
         keys = [self.piece(entry.key) for entry in expr.entries]
         values = [self.piece(entry.value) for entry in expr.entries]
+        self.write.charge(MAP_COST)
         depth = max((piece.depth for piece in (*keys, *values)), default=0) + 2
         written = [key.code for key in keys]
         plain = all(key.literal and key.sure is Kind.STRING for key in keys) and len(set(written)) == len(
@@ -216,7 +296,7 @@ class Generator:
         return Piece(f"map_of({self.strict}{shown})", Kind.MAP, depth)
 
     def _struct(self, expr: ast.MakeStruct) -> Piece:
-        if any(field.optional for field in expr.fields):
+        if self.write.counts or any(field.optional for field in expr.fields):
             raise NotWorthIt
         reference = self.checked.references.get(expr.id)
         name = (

@@ -28,6 +28,7 @@ _CLASS_NAMES: Final = {
     Kind.LIST: "list",
     Kind.MAP: "dict",
 }
+_SMALL: Final = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.DURATION, Kind.TIMESTAMP})
 _ORDER: Final = {
     ast.LESS: ("<", "less"),
     ast.LESS_EQUALS: ("<=", "less_equal"),
@@ -55,6 +56,39 @@ def call(gen: Generator, expr: ast.Call) -> Piece:
         return _logic(gen, expr)
     if name == ast.CONDITIONAL:
         return _conditional(gen, expr)
+    if name == ast.INDEX and not gen.type(expr.args[0]).is_optional:
+        return _index(gen, expr)
+    if name in (ast.INDEX, ast.OPTIONAL_INDEX):
+        return _optional_index(gen, expr)
+    if (of_optional := _optional_call(gen, expr)) is not None:
+        return of_optional
+    return _priced(gen, expr) if gen.write.counts else _plain(gen, expr)
+
+
+def _priced(gen: Generator, expr: ast.Call) -> Piece:
+    """Return Python for a call whose cost is counted."""
+    if expr.function == ast.IN and gen.planner.is_free_membership(expr, gen.constants.get(expr.args[1].id)):
+        return _plain(gen, expr)
+    price = None if _is_small(gen, expr) else gen.planner.price(expr)
+    if price is None:
+        gen.write.charge(1)
+        return _plain(gen, expr)
+    parts = ast.children(expr)
+    args = [gen.write.let(gen.piece(part)) for part in parts]
+    gen.given |= {part.id: arg for part, arg in zip(parts, args, strict=True)}
+    answer = gen.write.let(_plain(gen, expr))
+    shown = "".join(f"{arg.code}, " for arg in args)
+    gen.write.charge_computed(f"{gen.write.value(price)}(({shown}), {answer.code})")
+    return answer
+
+
+def _is_small(gen: Generator, expr: ast.Call) -> bool:
+    """Whether a call compares values that have no length."""
+    return expr.function in (ast.EQUALS, ast.NOT_EQUALS) and all(gen.kind(arg) in _SMALL for arg in expr.args)
+
+
+def _plain(gen: Generator, expr: ast.Call) -> Piece:
+    name = expr.function
     if name == ast.NOT:
         truth = gen.truth(operand := gen.piece(expr.args[0]))
         return Piece(f"(not {truth})", Kind.BOOL, operand.depth + 2)
@@ -69,11 +103,7 @@ def call(gen: Generator, expr: ast.Call) -> Piece:
         return Piece(f"negate({operand.code})", operand.sure, operand.depth + 1)
     if name == ast.IN:
         return _membership(gen, expr)
-    if name == ast.INDEX and not gen.type(expr.args[0]).is_optional:
-        return _index(gen, expr)
-    if name in (ast.INDEX, ast.OPTIONAL_INDEX):
-        return _optional_index(gen, expr)
-    return _optional_call(gen, expr) or _function(gen, expr)
+    return _function(gen, expr)
 
 
 def _optional_index(gen: Generator, expr: ast.Call) -> Piece:
@@ -81,7 +111,7 @@ def _optional_index(gen: Generator, expr: ast.Call) -> Piece:
     if isinstance(key, ast.Literal) and isinstance(key.value, str):
         raw = gen.raw(expr)
         return Piece(f"wrapped({raw.code})", None, raw.depth + 1)
-    if gen.strict or gen.coercer(expr) is not None:
+    if gen.write.counts or gen.strict or gen.coercer(expr) is not None:
         raise NotWorthIt
     first, second = gen.piece(expr.args[0]), gen.piece(key)
     return Piece(f"optional_index({first.code}, {second.code})", None, max(first.depth, second.depth) + 1)
@@ -109,11 +139,11 @@ def _conditional(gen: Generator, expr: ast.Call) -> Piece:
     condition = gen.piece(expr.args[0])
     result = gen.write.name("r")
     with gen.write.aside() as first_lines:
-        first = gen.piece(expr.args[1])
+        first = gen.chosen(expr.args[1])
         first_plain = not first_lines
         gen.write.line(f"{result} = {first.code}")
     with gen.write.aside() as second_lines:
-        second = gen.piece(expr.args[2])
+        second = gen.chosen(expr.args[2])
         second_plain = not second_lines
         gen.write.line(f"{result} = {second.code}")
     sure = first.sure if first.sure is second.sure else None
@@ -222,7 +252,8 @@ def _membership(gen: Generator, expr: ast.Call) -> Piece:
 
 
 def _index(gen: Generator, expr: ast.Call) -> Piece:
-    operand, key = gen.piece(expr.args[0]), gen.piece(expr.args[1])
+    operand, key = gen.chosen(expr.args[0]), gen.chosen(expr.args[1])
+    gen.write.charge(1)
     depth = max(operand.depth, key.depth) + 1
     if key.literal and key.sure is Kind.STRING:
         if operand.sure not in (None, Kind.MAP):
@@ -243,13 +274,20 @@ def _optional_call(gen: Generator, expr: ast.Call) -> Piece | None:
     name, count = expr.function, len(expr.args)
     if (name, count) not in {("orValue", 1), ("or", 1), ("hasValue", 0), ("value", 0)}:
         return None
+    gen.charge_read(expr.target)
     raw, found = gen.raw(expr.target), gen.write.name()
+    if name in ("hasValue", "value"):
+        gen.write.charge(1)
     if name == "hasValue":
         return Piece(f"({raw.code} is not M)", Kind.BOOL, raw.depth + 1)
     if name == "value":
         return Piece(f"({found} if ({found} := {raw.code}) is not M else leave())", None, raw.depth + 2)
     with gen.write.aside() as lines:
-        other = gen.piece(expr.args[0]) if name == "orValue" else gen.raw(expr.args[0])
+        if name == "orValue":
+            other = gen.piece(expr.args[0])
+        else:
+            gen.charge_read(expr.args[0])
+            other = gen.raw(expr.args[0])
         if lines:
             gen.write.line(f"{found} = {other.code}")
     if lines:

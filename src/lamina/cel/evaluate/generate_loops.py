@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lamina.cel import ast
 from lamina.cel.ast import Expr
+from lamina.cel.evaluate.cost import LIST_COST
 from lamina.cel.evaluate.writer import NotWorthIt, Piece
 from lamina.cel.macros import MAP_INSERT
 from lamina.cel.types import Kind
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 def loop(gen: Generator, expr: ast.Comprehension) -> Piece:
     """Return Python for a comprehension; raises NotWorthIt where no macro of ours made it."""
     if _is_empty_list(expr.iter_range) and _is_literal(expr.loop_condition, False):
+        if gen.write.counts:
+            # What has a name is only worked out, and paid for, where the name is used.
+            raise NotWorthIt
         return _bound(gen, expr)
     step = expr.loop_step
     if not isinstance(step, ast.Call):
@@ -31,11 +35,10 @@ def loop(gen: Generator, expr: ast.Comprehension) -> Piece:
     if not isinstance(step, ast.Call) or not step.args or not _is_accumulator(step.args[0], expr):
         raise NotWorthIt
     if step.function == ast.ADD and _is_empty_list(expr.accu_init) and isinstance(step.args[1], ast.MakeList):
-        (item,) = step.args[1].items
-        return _gathered(gen, expr, condition, item)
+        return _gathered(gen, expr, condition, step.args[1])
     if step.function == ast.ADD and _is_literal(expr.accu_init, 0) and condition is not None:
         return _counted(gen, expr, condition)
-    if step.function == MAP_INSERT and isinstance(expr.accu_init, ast.MakeMap):
+    if step.function == MAP_INSERT and isinstance(expr.accu_init, ast.MakeMap) and not gen.write.counts:
         return _mapped(gen, expr, condition, step.args[1:])
     raise NotWorthIt
 
@@ -87,14 +90,32 @@ def _search(gen: Generator, expr: ast.Comprehension, question: Expr, *, decisive
     names, clause = _over(gen, expr)
     gen.write.line(f"{result} = {not decisive}")
     gen.write.line(f"for {clause}:")
-    with _named(gen, names), gen.write.inside():
-        piece = gen.piece(question)
-        truth = gen.truth(piece)
-        gen.write.line(f"if {truth}:" if decisive else f"if not {truth}:")
-        with gen.write.inside():
-            gen.write.line(f"{result} = {decisive}")
-            gen.write.line("break")
+    # Asking whether to go on costs the name, the question and, for `exists`, the `!` in it.
+    asking = 3 if decisive else 2
+    with _named(gen, names), _each(gen):
+        if gen.write.counts:
+            gen.write.line(f"if {result} is {decisive}:")
+            gen.write.line(f"    C += {asking}")
+            gen.write.line("    break")
+        with gen.write.block():
+            gen.write.charge(asking + 1)
+            truth = gen.truth(gen.piece(question))
+            gen.write.line(f"if {truth}:" if decisive else f"if not {truth}:")
+            with gen.write.inside():
+                gen.write.line(f"{result} = {decisive}")
+                if not gen.write.counts:
+                    gen.write.line("break")
+    gen.write.charge(1)
     return Piece(result, Kind.BOOL, 0, simple=True)
+
+
+@contextmanager
+def _each(gen: Generator) -> Iterator[None]:
+    """Write what is done for each item; what was spent on the last one is looked at first."""
+    with gen.write.inside():
+        if gen.write.counts:
+            gen.write.check()
+        yield
 
 
 def _counted(gen: Generator, expr: ast.Comprehension, question: Expr) -> Piece:
@@ -102,12 +123,17 @@ def _counted(gen: Generator, expr: ast.Comprehension, question: Expr) -> Piece:
     names, clause = _over(gen, expr)
     gen.write.line(f"{count} = 0")
     gen.write.line(f"for {clause}:")
-    with _named(gen, names), gen.write.inside():
-        gen.write.line(f"if {gen.truth(gen.piece(question))}: {count} += 1")
+    with _named(gen, names), _each(gen):
+        gen.write.line(f"if {gen.truth(gen.piece(question))}:")
+        with gen.write.inside():
+            gen.write.charge(2)
+            gen.write.line(f"{count} += 1")
+    gen.write.charge(2)
     return Piece(f"({count} == 1)", Kind.BOOL, 1)
 
 
-def _gathered(gen: Generator, expr: ast.Comprehension, condition: Expr | None, item: Expr) -> Piece:
+def _gathered(gen: Generator, expr: ast.Comprehension, condition: Expr | None, more: ast.MakeList) -> Piece:
+    (item,), list_id = more.items, more.id
     result = gen.write.name("r")
     names, clause = _over(gen, expr)
     with _named(gen, names):
@@ -115,14 +141,17 @@ def _gathered(gen: Generator, expr: ast.Comprehension, condition: Expr | None, i
             kept = None if condition is None else gen.truth(gen.piece(condition))
         with gen.write.aside() as lines:
             piece = gen.piece(item)
+            # The name, the list of one item, and adding it.
+            gen.write.charge(2 if list_id in gen.constants else 2 + LIST_COST)
+    gen.write.charge(1)
     if not before and not lines:
         filtered = "" if kept is None else f" if {kept}"
         gen.write.line(f"{result} = [{piece.code} for {clause}{filtered}]")
         return Piece(result, Kind.LIST, 0, simple=True)
     gen.write.line(f"{result} = []")
     gen.write.line(f"for {clause}:")
-    gen.write.add(before)
-    with gen.write.inside():
+    with _each(gen):
+        gen.write.add(before)
         if kept is not None:
             gen.write.line(f"if not {kept}: continue")
         gen.write.add(lines)

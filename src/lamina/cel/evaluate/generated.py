@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn
 
 from lamina.cel import operators
-from lamina.cel.errors import EvaluationError
+from lamina.cel.errors import CostExceeded, EvaluationError
+from lamina.cel.evaluate.cost import EXCEEDED
 from lamina.cel.evaluate.steps import with_entry
 from lamina.cel.numbers import UInt
 from lamina.cel.times import Duration, Timestamp
@@ -28,6 +29,10 @@ MISSING: Final = object()
 
 def leave() -> NoReturn:
     raise _UNSURE
+
+
+def exceed() -> NoReturn:
+    raise CostExceeded(EXCEEDED)
 
 
 def unwrapped(value: Value) -> Value:
@@ -90,6 +95,7 @@ def inserted(made: dict[Any, Any], key: Value, value: Value) -> dict[Any, Any]:
 
 HELPERS: Final[dict[str, Any]] = {
     "leave": leave,
+    "exceed": exceed,
     "unwrapped": unwrapped,
     "wrapped": wrapped,
     "pairs": pairs,

@@ -19,7 +19,7 @@ from lamina.cel.errors import EvaluationError
 from lamina.cel.evaluate import steps
 from lamina.cel.evaluate.attributes import Attribute, AttributeStep, Chosen, Made, Named, Qualifier
 from lamina.cel.evaluate.coerce import Coercer, coercer
-from lamina.cel.evaluate.cost import price
+from lamina.cel.evaluate.cost import Price, price
 from lamina.cel.evaluate.dispatch import Dispatch
 from lamina.cel.evaluate.frame import Outermost, Step
 from lamina.cel.evaluate.structs import builder
@@ -43,6 +43,8 @@ class Planner:
         self._strict = environment.flags.strict_values
         self._locals: list[set[str]] = []
         self._gathering: list[bool] = []
+        self.constants: dict[int, Value] = {}
+        """What has been worked out so far, of what is more than a literal, by the id of the expression."""
 
     def plan(self, expr: Expr) -> Step:
         match expr:
@@ -73,12 +75,12 @@ class Planner:
     def _ident(self, expr: ast.Ident) -> Step:
         reference = self._checked.references.get(expr.id)
         if reference is not None and reference.constant is not None:
-            return steps.Constant(literal_value(reference.constant))
+            return self._constant(expr, literal_value(reference.constant))
         name = reference.name if reference is not None and reference.name else expr.name.removeprefix(".")
         if self._is_local(name) and not expr.name.startswith("."):
             return AttributeStep(Named(expr.at, name, None))
         if self._type(expr).kind is Kind.TYPE and name not in self._environment.variables:
-            return steps.Constant(TypeValue(name))
+            return self._constant(expr, TypeValue(name))
         outermost = expr.name.startswith(".") and self._is_local(name)
         return AttributeStep(Named(expr.at, f".{name}" if outermost else name, self._coercer(expr)))
 
@@ -153,54 +155,74 @@ class Planner:
         return reference.overloads if reference is not None else ()
 
     def _plain_call(self, expr: ast.Call, args: list[Step]) -> Step:
-        ids = self._overload_ids(expr)
-        overload = ids[0] if len(ids) == 1 else ""
-        if overload == "in_list" and isinstance(args[1], steps.Constant) and _is_primitive(args[1].value):
-            if not args[1].value:
-                return steps.Constant(False)
-            return steps.Membership(args[0], args[1].value, operators.is_in)
-        work, declared = self._work(expr, ids)
+        items = args[1].value if len(args) == 2 and isinstance(args[1], steps.Constant) else None
+        if self.is_free_membership(expr, items):
+            return steps.Membership(args[0], items, operators.is_in) if items else self._constant(expr, False)
+        work = self._work(expr)
         if self._gathering and self._gathering[-1] and _adds_to_accumulator(expr):
             work = _IN_PLACE.get(expr.function, work)
-        if expr.function in (ast.EQUALS, ast.NOT_EQUALS):
-            overload = "equals" if expr.function == ast.EQUALS else "not_equals"
-        kubernetes = self._environment.flags.kubernetes_costs
-        call = steps.Call(
-            expr.at, args, work, price(expr.function, overload, declared, kubernetes=kubernetes)
-        )
+        call = steps.Call(expr.at, args, work, self.price(expr))
         if expr.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], steps.Constant):
             value = call.run(_NOWHERE)
             if not isinstance(value, EvaluationError):
-                return steps.Constant(value)
+                return self._constant(expr, value)
         return call
 
-    def _work(self, expr: ast.Call, ids: tuple[str, ...]) -> tuple[Callable[..., Value], Any]:
+    def _constant(self, expr: Expr, value: Value) -> Step:
+        self.constants[expr.id] = value
+        return steps.Constant(value)
+
+    def _folded(self, expr: Expr, made: Step, parts: list[Step]) -> Step:
+        if all(isinstance(part, steps.Constant) for part in parts):
+            value = made.run(_NOWHERE)
+            if not isinstance(value, EvaluationError):
+                return self._constant(expr, value)
+        return made
+
+    def is_free_membership(self, expr: ast.Call, items: Value) -> bool:
+        """Whether a call asks if something is in a list that is a constant; Kubernetes charges nothing for that."""
+        return self._overload_ids(expr) == ("in_list",) and _is_primitive(items)
+
+    def price(self, expr: ast.Call) -> Price | None:
+        """Return what a call costs; None where that is always 1."""
+        ids = self._overload_ids(expr)
+        overload = ids[0] if len(ids) == 1 else ""
+        if expr.function in (ast.EQUALS, ast.NOT_EQUALS):
+            overload = "equals" if expr.function == ast.EQUALS else "not_equals"
+        declared = None
+        if expr.function not in operators.BINARY and expr.function not in operators.UNARY:
+            fitting = self._fitting(expr)
+            meant = [one for one in fitting if one.id in ids] if ids else fitting
+            # Which of several overloads is meant is not known, and then neither is what it costs.
+            declared = meant[0].cost if len(meant) == 1 else None
+        kubernetes = self._environment.flags.kubernetes_costs
+        return price(expr.function, overload, declared, kubernetes=kubernetes)
+
+    def _work(self, expr: ast.Call) -> Callable[..., Value]:
         if expr.function in operators.BINARY and len(expr.args) == 2:
-            return operators.BINARY[expr.function], None
+            return operators.BINARY[expr.function]
         if expr.function in operators.UNARY and len(expr.args) == 1:
-            return operators.UNARY[expr.function], None
+            return operators.UNARY[expr.function]
+        return Dispatch(expr.function, self._fitting(expr))
+
+    def _fitting(self, expr: ast.Call) -> list[Overload]:
+        """Return the overloads of a call that take as many arguments, the same way."""
         declared = self._environment.functions.get(expr.function)
+        count, member = len(expr.args) + (expr.target is not None), expr.target is not None
         found = declared.overloads if declared is not None else ()
-        count = len(expr.args) + (expr.target is not None)
-        fitting = [
-            overload
-            for overload in found
-            if len(overload.params) == count and overload.member is (expr.target is not None)
-        ]
-        meant = [overload for overload in fitting if overload.id in ids] if ids else fitting
-        return Dispatch(expr.function, fitting), _common_cost(meant)
+        return [one for one in found if len(one.params) == count and one.member is member]
 
     def _list(self, expr: ast.MakeList) -> Step:
         items = [self.plan(item) for item in expr.items]
         made = steps.MakeList(expr.at, items, expr.optional_indices)
-        return _folded(made, items)
+        return self._folded(expr, made, items)
 
     def _map(self, expr: ast.MakeMap) -> Step:
         entries = [
             (self.plan(entry.key), self.plan(entry.value), entry.optional, entry.at) for entry in expr.entries
         ]
         made = steps.MakeMap(entries, self._strict)
-        return _folded(made, [part for key, value, _, _ in entries for part in (key, value)])
+        return self._folded(expr, made, [part for key, value, _, _ in entries for part in (key, value)])
 
     def _struct(self, expr: ast.MakeStruct) -> Step:
         fields = [(field.name, self.plan(field.value), field.optional) for field in expr.fields]
@@ -296,16 +318,3 @@ def _insert(made: Value, *more: Value) -> Value:
 
 
 _IN_PLACE: Final[dict[str, Callable[..., Value]]] = {ast.ADD: _extend, MAP_INSERT: _insert}
-
-
-def _common_cost(overloads: list[Overload]) -> Any:
-    # Which of several overloads is meant is not known, and then neither is what it costs.
-    return overloads[0].cost if len(overloads) == 1 else None
-
-
-def _folded(made: steps.MakeList | steps.MakeMap, parts: list[Step]) -> Step:
-    if all(isinstance(part, steps.Constant) for part in parts):
-        value = made.run(_NOWHERE)
-        if not isinstance(value, EvaluationError):
-            return steps.Constant(value)
-    return made

@@ -36,12 +36,23 @@ class Piece:
     literal: bool = False
 
 
-class Writer:
-    """Writes the body of one function."""
+class _Block:
+    """Lines that are carried out together or not at all, and what that costs at least."""
 
-    def __init__(self) -> None:
+    __slots__ = ("cost", "indent", "lines", "start")
+
+    def __init__(self, lines: list[str], indent: int) -> None:
+        self.lines, self.start, self.indent, self.cost = lines, len(lines), indent, 0
+
+
+class Writer:
+    """Writes the body of one function; where it `counts`, one that knows what it costs."""
+
+    def __init__(self, *, counts: bool = False) -> None:
+        self.counts = counts
         self.values: dict[str, Any] = {}
         self._lines: list[str] = []
+        self._blocks = [_Block(self._lines, 1)]
         self._indent = 1
         self._count = 0
         self._named: dict[int, str] = {}
@@ -53,6 +64,25 @@ class Writer:
 
     def line(self, text: str) -> None:
         self._lines.append("    " * self._indent + text)
+
+    def charge(self, cost: int) -> None:
+        """Count what the lines around here cost; all of it is counted where they begin."""
+        if not self.counts or not cost:
+            return
+        block = self._blocks[-1]
+        if block.cost:
+            del block.lines[block.start]
+        block.cost += cost
+        block.lines.insert(block.start, f"{'    ' * block.indent}C += {block.cost}")
+
+    def charge_computed(self, code: str) -> None:
+        """Count what is only known when it is there, and stop where it is too much."""
+        self.line(f"C += {code}")
+        self.check()
+
+    def check(self) -> None:
+        """Stop where more was spent than there is."""
+        self.line("if C > L: exceed()")
 
     def let(self, piece: Piece) -> Piece:
         """Give a value a name, unless it has one."""
@@ -80,9 +110,11 @@ class Writer:
         kept, self._lines = self._lines, []
         self._indent += 1
         collected = self._lines
+        self._blocks.append(_Block(collected, self._indent))
         try:
             yield collected
         finally:
+            self._blocks.pop()
             self._indent -= 1
             self._lines = kept
 
@@ -90,14 +122,37 @@ class Writer:
         self._lines.extend(lines)
 
     @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Write what costs nothing."""
+        counts, self.counts = self.counts, False
+        try:
+            yield
+        finally:
+            self.counts = counts
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Write what is only paid for when it is reached."""
+        self._blocks.append(_Block(self._lines, self._indent))
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+    @contextmanager
     def inside(self) -> Iterator[None]:
         """Write one step further in."""
         self._indent += 1
         try:
-            yield
+            with self.block():
+                yield
         finally:
             self._indent -= 1
 
     def source(self, result: str) -> str:
-        """Return the whole function."""
-        return "\n".join(["def carry_out(V):", *self._lines, f"    return {result}", ""])
+        """Return the whole function; one that counts takes a limit, and returns what it cost as well."""
+        if not self.counts:
+            return "\n".join(["def carry_out(V):", *self._lines, f"    return {result}", ""])
+        self.line(f"result = {result}")
+        self.check()
+        return "\n".join(["def carry_out(V, L):", "    C = 0", *self._lines, "    return result, C", ""])

@@ -38,10 +38,10 @@ class Situation(StrEnum):
 
     TURNING = "the rollout is aborted, and works are about to be rewritten"
     TURNED = "the rollout is aborted, and works were rewritten, or it was tried"
+    NOBODY = "no cluster is selected"
     SETTLED = "all clusters had it before, and one joined, left or got worse since"
     LATE = "too many clusters did not get well in time, and there is no way back or none is wanted"
     FAILING = "too many clusters failed, some of which still have time"
-    NOBODY = "no cluster is selected"
     DONE = "all clusters have it and are well"
     UNDER_WAY = "in progress, with a revision that was taken for it"
     AGAIN = "in progress, with a revision that was there before, or after a deadline had passed"
@@ -69,10 +69,10 @@ _BAD = Said("False", NOT_AS_EXPECTED)
 TABLE: Mapping[Situation, Row] = {
     Situation.TURNING: Row(Said("False", OVERDUE), _OUT, _BAD),
     Situation.TURNED: Row(Said("False", ABORTED), Said("False", DEGRADED), _BAD),
+    Situation.NOBODY: Row(None, Said("True", COMPLETE), Said("False", EMPTY)),
     Situation.SETTLED: Row(Said("False", AVAILABLE), _OUT, None),
     Situation.LATE: Row(Said("False", OVERDUE), Said("False", DEGRADED), _BAD),
     Situation.FAILING: Row(None, Said("False", DEGRADED), _BAD),
-    Situation.NOBODY: Row(None, Said("True", COMPLETE), Said("False", EMPTY)),
     Situation.DONE: Row(Said("False", AVAILABLE), Said("True", COMPLETE), None),
     Situation.UNDER_WAY: Row(Said("True", CREATED), _OUT, None),
     Situation.AGAIN: Row(Said("True", FOUND), _OUT, None),
@@ -103,9 +103,9 @@ def situation(findings: Findings) -> Situation:
     """Return what a rollout has come to. The order of the branches is the policy."""
     if findings.is_aborted:
         return Situation.TURNED if findings.was_recorded else Situation.TURNING
-    is_done = findings.updated == findings.desired > 0
     if not findings.desired:
         return Situation.NOBODY
+    is_done = findings.updated == findings.desired
     if not findings.changed and findings.is_current and findings.was == AVAILABLE and not is_done:
         return Situation.SETTLED
     if findings.overdue:

@@ -196,9 +196,12 @@ def _is_undecided(decisions: Collection[Obj], groups: Sequence[Group], selected:
 
 def _by_cluster(works: Sequence[Work]) -> tuple[Mapping[str, Work], tuple[Work, ...]]:
     """Return the work of each cluster, the oldest that is to stay, and those that are too many."""
-    first: dict[str, Work] = {}
+    first = {work.cluster: work for work in works}
+    if len(first) == len(works):
+        return first, ()
     surplus: list[Work] = []
-    for work in sorted(works, key=lambda one: (one.is_deleting, one.age)) if len(works) > 1 else works:
+    first = {}
+    for work in sorted(works, key=lambda one: (one.is_deleting, one.age)):
         if work.cluster in first:
             surplus.append(work)
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lamina.core.world import Change, World
 from lamina.errors import BadRequest, SpecError
+from lamina.families.metacontroller.matching import adopters, orphans, owner_named
 from lamina.families.metacontroller.names import (
     API_GROUP,
     COMPOSITE,
@@ -168,9 +169,7 @@ class _Claims:
             elif not meta.is_deleting(self.parent):
                 self.releases.append(obj)
         if not meta.is_deleting(self.parent):
-            for obj in world.unclaimed(kind, meta.namespace(self.parent) or None):
-                if self.selector.matches(meta.labels(obj)) and not meta.is_deleting(obj):
-                    self.adopts.append(obj)
+            self.adopts += orphans(world, kind, meta.namespace(self.parent), self.selector)
 
     def revisions(self, world: World, labels: Mapping[str, str]) -> Iterator[Obj]:
         """Yield the revisions that are ours; what we own is ours, whatever its labels."""
@@ -179,10 +178,8 @@ class _Claims:
             if meta.is_controlled_by(obj, uid) and not meta.is_deleting(obj):
                 yield obj
         if not meta.is_deleting(self.parent):
-            for obj in world.unclaimed(REVISION, meta.namespace(self.parent)):
-                theirs = meta.labels(obj)
-                same = all(theirs.get(key) == value for key, value in labels.items())
-                if same and self.selector.matches(theirs) and not meta.is_deleting(obj):
+            for obj in orphans(world, REVISION, meta.namespace(self.parent), self.selector):
+                if labels.items() <= meta.labels(obj).items():
                     self.adopts.append(obj)
 
 
@@ -262,14 +259,11 @@ def _parent(setup: Setup, world: World, child: Obj, api_version: str, kind: str,
 
 
 def _adopters(setup: Setup, world: World, orphan: Obj) -> Iterator[Ref]:
-    labels = meta.labels(orphan)
-    if setup.generates_selector and CONTROLLER_UID not in labels:
-        return
+    find = owner_named if setup.generates_selector else adopters
     for rule in setup.parents.values():
-        reach = meta.namespace(orphan) if rule.kind.namespaced else None
-        for parent in world.every(rule.kind.group_kind, reach):
+        for parent in find(world, rule.kind, orphan):
             try:
-                if rule.wants(parent) and _selector(setup, parent).matches(labels):
+                if rule.wants(parent) and _selector(setup, parent).matches(meta.labels(orphan)):
                     yield meta.ref(parent)
             except SpecError:
                 # It says so itself; nobody else's orphan is the place to.

@@ -12,7 +12,7 @@ from typing import Final
 from lamina.errors import Cause
 from lamina.objects.printing import quoted
 from lamina.objects.types import Obj
-from lamina.server.custom.urls import BadUrl, parse_in_request
+from lamina.objects.urls import BadUrl, parse_in_request
 from lamina.server.fields import invalid, required
 
 ANNOTATION: Final = "api-approved.kubernetes.io"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from lamina.errors import Cause
 from lamina.objects import names
 from lamina.objects.types import Obj
-from lamina.server.custom.urls import BadUrl, parse
+from lamina.objects.urls import BadUrl, parse
 from lamina.server.fields import forbidden, invalid, not_supported, required
 
 _PATH: Final = "spec.conversion"

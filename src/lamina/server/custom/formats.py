@@ -14,9 +14,9 @@ from typing import Final
 
 import re2
 
+from lamina.objects.urls import BadUrl, parse_in_request
 from lamina.server.custom.addresses import is_cidr, is_ipv4, is_ipv6, is_mac, is_mail
 from lamina.server.custom.golang import INT64_MAX
-from lamina.server.custom.urls import BadUrl, parse_in_request
 
 Check = Callable[[str], bool]
 

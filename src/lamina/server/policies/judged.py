@@ -33,18 +33,19 @@ class _Spent(Exception):
 
 def judge(made: Compiled, variables: Mapping[str, Any]) -> list[Refusal]:
     """Return what a policy has against a request; nothing where it is not about it, or content."""
-    try:
-        met = _conditions(made.conditions, variables)
-    except _Spent:
-        return [Refusal(_SPENT, failed=True)]
+    met = conditions_met(made.conditions, variables)
     if isinstance(met, Refusal):
         return [met]
     return _validations(made, variables) + _annotations(made, variables) if met else []
 
 
-def _conditions(conditions: Sequence[Expression], variables: Mapping[str, Any]) -> Refusal | bool:
+def conditions_met(conditions: Sequence[Expression], variables: Mapping[str, Any]) -> Refusal | bool:
+    """Say whether a policy or a webhook is about a request; a refusal where that cannot be found out."""
     meter = _Meter(PER_MATCH_CONDITIONS)
-    found = [meter.evaluate(one, variables) for one in conditions]
+    try:
+        found = [meter.evaluate(one, variables) for one in conditions]
+    except _Spent:
+        return Refusal(_SPENT, failed=True)
     if any(one is False for one in found):
         return False
     failed = [one.message for one in found if isinstance(one, EvaluationError)]
@@ -125,9 +126,9 @@ class _Meter:
 
 
 class _Lazy(dict[str, Any]):
-    """The variables of a policy: each has its value, or its error, from when it is first looked at."""
+    """The variables of a policy: each has its value, or raises its error, from when it is first looked at."""
 
-    __slots__ = ("_expressions", "_meter", "_outer")
+    __slots__ = ("_errors", "_expressions", "_meter", "_outer")
 
     def __init__(
         self, expressions: Mapping[str, Expression], outer: Mapping[str, Any], meter: _Meter
@@ -136,6 +137,7 @@ class _Lazy(dict[str, Any]):
         self._expressions = expressions
         self._outer = outer
         self._meter = meter
+        self._errors: dict[str, EvaluationError] = {}
 
     def __contains__(self, name: object) -> bool:
         return name in self._expressions
@@ -149,8 +151,13 @@ class _Lazy(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name not in self._expressions:
             raise KeyError(name)
-        self[name] = value = self._value(name, self._expressions[name])
-        return value
+        if name not in self._errors:
+            value = self._value(name, self._expressions[name])
+            if not isinstance(value, EvaluationError):
+                self[name] = value
+                return value
+            self._errors[name] = value
+        raise self._errors[name]
 
     def _value(self, name: str, expression: Expression) -> Any:
         opening = f'composited variable "{name}" fails to'

@@ -70,7 +70,7 @@ async def apply(plane: Plane, request: Request, target: Target, options: WriteOp
     findings = Findings()
     new = kind.shape.decode(outcome.obj, findings)
     request.empties = findings.empties
-    new = admit_update(plane, request, target, new, old, options, owned=outcome.managed_fields)
+    new = await admit_update(plane, request, target, new, old, options, owned=outcome.managed_fields)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, kind, shown(kind, row), plane.now())
 
@@ -104,7 +104,7 @@ async def _create(
     request.empties = findings.empties
     place(target, obj)
     await await_account(plane, target, obj)
-    obj = admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
+    obj = await admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
     row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, kind, shown(kind, row), plane.now(), status=201)
 

@@ -49,7 +49,7 @@ async def store_new(
 ) -> Answer:
     """Admit and store a decoded object under its name, and answer 201 with it."""
     await await_account(plane, target, obj)
-    obj = admit_create(plane, request, target, obj, options)
+    obj = await admit_create(plane, request, target, obj, options)
     row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now(), status=201)
 

@@ -8,7 +8,7 @@ last of them is removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -89,9 +89,9 @@ async def delete_collection(plane: Plane, request: Request, target: Target) -> A
 
 def _asking(
     plane: Plane, request: Request, target: Target, options: DeleteOptions
-) -> Callable[[Row], None] | None:
-    """Return how the policies are asked about a deletion; None where there are none."""
-    if plane.policies.is_empty:
+) -> Callable[[Row], Awaitable[None]] | None:
+    """Return how policies and webhooks are asked about a deletion; None where there are none."""
+    if not plane.is_reviewed:
         return None
     return lambda row: review_end(
         plane, request, target, orjson.loads(shown(target.kind, row)), dry_run=options.dry_run
@@ -103,7 +103,7 @@ async def end(
     target: Target,
     row: Row,
     options: DeleteOptions,
-    ask: Callable[[Row], None] | None = None,
+    ask: Callable[[Row], Awaitable[None]] | None = None,
 ) -> tuple[bool, Row, Obj]:
     """
     Delete or mark one object; return whether it is gone, its last row, and its content.
@@ -115,7 +115,7 @@ async def end(
     metadata: Made = obj["metadata"]
     check(target, metadata, options)
     if ask is not None:
-        ask(row)
+        await ask(row)
     before_delete(plane, target, obj)
     grace = grace_of(kind, obj, options.grace)
     marked = "deletionTimestamp" in metadata

@@ -59,7 +59,7 @@ async def patch(plane: Plane, request: Request, target: Target) -> Answer:
     patched = patched_object(target.kind, typed(target.kind, old), change, media)
     new = _decoded(request, target, patched, _Told(request, target.kind, row, media), findings, options)
     check_version(target, new["metadata"].get("resourceVersion", ""), str(row.version), required=True)
-    new = admit_update(plane, request, target, new, old, options)
+    new = await admit_update(plane, request, target, new, old, options)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now())
 

@@ -49,7 +49,7 @@ async def update(plane: Plane, request: Request, target: Target) -> Answer:
     old = orjson.loads(shown(target.kind, row))
     check_uid(target, metadata.get("uid", ""), old["metadata"]["uid"])
     check_version(target, metadata.get("resourceVersion", ""), str(row.version), required=True)
-    new = admit_update(plane, request, target, new, old, options)
+    new = await admit_update(plane, request, target, new, old, options)
     row = await put(plane, target, new, old, row, options)
     return object_answer(request, target.kind, shown(target.kind, row), plane.now())
 

@@ -203,7 +203,7 @@ class Fleet(Paper):
         )
 
     def status(self) -> Made:
-        return self.get(APP).get("status") or {}
+        return (self.at(APP) or {}).get("status") or {}
 
     def said(self, name: str) -> tuple[str, str]:
         """Return status and reason of a condition."""

@@ -40,8 +40,8 @@ def _strategy() -> Made:
             "all": fields(pace),
             "progressive": fields({**pace, **mandatory, "maxConcurrency": amount()}),
             "progressivePerGroup": fields({**pace, **mandatory}),
-            # An empty one means that nothing is done about a failure, as none does.
-            "failureStrategy": choice("AbortAll", "", nullable=True),
+            # An empty one, and null, mean that nothing is done about a failure, as none does.
+            "failureStrategy": {"type": "string", "enum": ["AbortAll", "", None], "nullable": True},
         },
         default={"type": "All", "all": {"progressDeadline": "None"}},
     )

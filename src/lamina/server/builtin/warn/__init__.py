@@ -13,6 +13,7 @@ from typing import Final
 
 from lamina.objects import names
 from lamina.objects.types import Obj
+from lamina.server.builtin.alike import Clear, content_of
 from lamina.server.builtin.values import quantity
 from lamina.server.builtin.warn.addresses import address_warnings, block_warnings
 from lamina.server.builtin.warn.pods import LABELS, claim_warnings, pod_warnings, term_warnings
@@ -45,7 +46,16 @@ def _named(obj: Obj, where: str) -> Iterator[str]:
 def _pod(new: Obj, old: Obj | None) -> Iterator[str]:
     if old is None:
         yield from _named(new, "the Pod's hostname")
-        yield from pod_warnings("", new["metadata"], new["spec"])
+        content = content_of(new)
+        if content in _PLAIN:
+            return
+        odd = list(pod_warnings("", new["metadata"], new["spec"]))
+        if not odd:
+            _PLAIN.add(content)
+        yield from odd
+
+
+_PLAIN: Final = Clear()
 
 
 def _template(*path: str, named: bool = True) -> Rule:

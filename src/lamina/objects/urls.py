@@ -1,13 +1,14 @@
-"""URLs as the server reads them, which is more lenient than the standard and stricter than most."""
+"""URLs as Kubernetes reads them, which is more lenient than the standard and stricter than most."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import AddressValueError, IPv6Address
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from lamina.objects.printing import quoted
-from lamina.server.custom.addresses import is_ipv6
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -24,11 +25,12 @@ class BadUrl(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Url:
-    """The parts of a URL; `user` is None where there is none."""
+    """The parts of a URL; `user` is None where there is none, and `path` as it was written."""
 
     scheme: str = ""
     host: str = ""
     user: str | None = None
+    path: str = ""
     query: str = ""
     fragment: str = ""
 
@@ -44,7 +46,7 @@ def parse(text: str) -> Url:
         _check_escapes(fragment)
     except BadUrl as problem:
         raise BadUrl(f"parse {quoted(text)}: {problem}") from None
-    return Url(scheme=url.scheme, host=url.host, user=url.user, query=url.query, fragment=fragment)
+    return replace(url, fragment=fragment)
 
 
 def parse_in_request(text: str) -> Url:
@@ -58,7 +60,7 @@ def _parsed(text: str, *, in_request: bool) -> Url:
     if not text and in_request:
         raise BadUrl("empty url")
     if text == "*":
-        return Url()
+        return Url(path="*")
     if text.startswith(":"):
         raise BadUrl("missing protocol scheme")
     found = _SCHEME.match(text)
@@ -78,7 +80,7 @@ def _parsed(text: str, *, in_request: bool) -> Url:
         rest = slash + path
         host, user = _authority(authority)
     _check_escapes(rest)
-    return Url(scheme=scheme, host=host, user=user, query=query)
+    return Url(scheme=scheme, host=unescaped(host), user=user, path=rest, query=query)
 
 
 def _authority(authority: str) -> tuple[str, str | None]:
@@ -103,7 +105,7 @@ def _check_host(host: str) -> None:
         _check_port(host[closed + 1 :])
         name, _, zone = host[1:closed].partition("%25")
         _check_escapes(zone)
-        if not is_ipv6(name) or _NOT_IN_HOST.search(zone):
+        if not _is_ipv6(name) or _NOT_IN_HOST.search(zone):
             raise BadUrl(f"invalid host: ParseAddr({quoted(name)}): unable to parse IP")
         return
     if ":" in host:
@@ -123,3 +125,21 @@ def _check_port(port: str) -> None:
 def _check_escapes(text: str) -> None:
     if bad := _BAD_ESCAPE.search(text):
         raise BadUrl(f"invalid URL escape {quoted(bad.group())}")
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except AddressValueError:
+        return False
+    return "%" not in text
+
+
+def is_badly_escaped(text: str) -> bool:
+    """Whether a percent sign stands where no escape does."""
+    return _BAD_ESCAPE.search(text) is not None
+
+
+def unescaped(text: str) -> str:
+    """Return a text with its escapes replaced by what they stand for."""
+    return unquote_to_bytes(text).decode("utf-8", "replace") if "%" in text else text

@@ -1,0 +1,127 @@
+"""
+What a test waits for, and what a simulation does: `python -m bench.paper`.
+
+A cluster from nothing to its first answer, as a fixture gives it; and an hour on
+paper in which a hundred pods move to another image.
+"""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from lamina.core.questions import Answer, Call, Said
+from lamina.families.every import chosen
+from lamina.families.metacontroller.names import API_VERSION
+from lamina.objects.types import Obj
+from lamina.paper.kinds import POD, make
+from lamina.simulation import Simulation
+from lamina.stages import load_stages
+from lamina.testing import Cluster
+from lamina.testing.builders import config_map, custom, definition, deployment
+
+TARGETS = 100
+ROUNDS = 20
+_ROLLING = {
+    "method": "RollingRecreate",
+    "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
+}
+
+
+def fixture(**settings: Any) -> Callable[[], Awaitable[None]]:
+    """Return what a test does that has a cluster and asks it one thing."""
+
+    async def once() -> None:
+        async with Cluster(**settings) as cluster:
+            await cluster.given(config_map("settings"))
+
+    return once
+
+
+async def in_milliseconds(work: Callable[[], Awaitable[None]]) -> list[float]:
+    taken = []
+    for _ in range(ROUNDS + 1):
+        started = time.perf_counter()
+        await work()
+        taken.append((time.perf_counter() - started) * 1000)
+    # The first also loads what every other finds loaded.
+    return taken[1:]
+
+
+def hook(call: Call) -> Answer:
+    spec = json.loads(call.body)["parent"]["spec"]
+    containers = [{"name": "main", "image": spec["image"]}]
+    pods = [
+        make(POD, f"web-{number}", labels={"app": "web"}, spec={"containers": containers})
+        for number in range(spec["size"])
+    ]
+    return Said(json.dumps({"children": pods}).encode())
+
+
+def flock(image: str) -> Obj:
+    spec = {"size": TARGETS, "image": image, "selector": {"matchLabels": {"app": "web"}}}
+    return custom("example.com/v1", "Flock", "web", spec=spec)
+
+
+def controller(at_once: str) -> Obj:
+    rolling = {**_ROLLING, "rollingUpdate": {"maxUnavailable": at_once}}
+    spec = {
+        "parentResource": {
+            "apiVersion": "example.com/v1",
+            "resource": "flocks",
+            "revisionHistory": {"fieldPaths": ["spec.image"]},
+        },
+        "childResources": [{"apiVersion": "v1", "resource": "pods", "updateStrategy": rolling}],
+        "hooks": {"sync": {"webhook": {"url": "http://hook/sync"}}},
+    }
+    return custom(API_VERSION, "CompositeController", "flocks", namespace=None, spec=spec)
+
+
+def an_hour(*before: Obj, change: Obj) -> tuple[float, float, int]:
+    """Return how long an hour takes on paper in which something changes: seconds, processor seconds, writes."""
+    played = Simulation(families=chosen("metacontroller"), stages=load_stages(), call=hook)
+    for manifest in before:
+        played.apply(manifest)
+    played.run(timedelta(minutes=5))
+    played.apply(change)
+    written, started, used = len(played.paper.journal), time.perf_counter(), time.process_time()
+    played.run(timedelta(hours=1))
+    if not all(one.well for one in played.endings()):
+        raise AssertionError(f"it does not end well: {played.endings()}")
+    return time.perf_counter() - started, time.process_time() - used, len(played.paper.journal) - written
+
+
+def main() -> None:
+    for name, settings in (
+        ("a cluster for a test, an API server only", {"simulate": "off"}),
+        ("a cluster for a test, with workloads and pods", {}),
+    ):
+        taken = asyncio.run(in_milliseconds(fixture(**settings)))
+        print(f"{name:60} {statistics.median(taken):8.1f} ms   least {min(taken):.1f} ms")
+    hours: tuple[tuple[str, tuple[Obj, ...], Obj], ...] = (
+        (
+            f"a simulated hour, a Deployment of {TARGETS} pods",
+            (deployment("web", replicas=TARGETS),),
+            deployment("web", replicas=TARGETS, image="web:2"),
+        ),
+        (
+            f"a simulated hour, {TARGETS} children of a hook, 10% at once",
+            (definition("Flock"), controller("10%"), flock("web:1")),
+            flock("web:2"),
+        ),
+        (
+            f"a simulated hour, {TARGETS} children of a hook, one by one",
+            (definition("Flock"), controller("1"), flock("web:1")),
+            flock("web:2"),
+        ),
+    )
+    for name, before, change in hours:
+        wall, used, written = an_hour(*before, change=change)
+        print(f"{name:60} {wall:8.2f} s    processor {used:.2f} s, {written} writes")
+
+
+if __name__ == "__main__":
+    main()

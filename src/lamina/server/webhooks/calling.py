@@ -1,0 +1,81 @@
+"""
+Posting a question to a webhook.
+
+Loaded with the first one that is asked: most control planes never ask one, and
+the library takes longer to load than everything else here.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from typing import Final
+
+import aiohttp
+
+from lamina.server.webhooks.address import Address
+
+_MOST: Final = 3 * 1024 * 1024
+_OK: Final = 200
+
+
+class Unanswered(Exception):
+    """Why a webhook gave no answer."""
+
+
+class Caller:
+    """Posts questions, and keeps a session for each authority that certificates are checked against."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    async def post(self, where: Address, authority: str, body: bytes, seconds: float) -> bytes:
+        """Return what is answered; Unanswered where nothing is, in the words of a real server."""
+        told = f'Post "{where.shown}"'
+        try:
+            session = self._session(authority)
+            async with session.post(
+                where.url,
+                data=body,
+                headers={"Content-Type": "application/json", "Accept": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=seconds),
+                server_hostname=where.server or None,
+                allow_redirects=False,
+            ) as answer:
+                data = await answer.content.read(_MOST + 1)
+                if len(data) > _MOST:
+                    raise Unanswered(f"the answer is longer than {_MOST} bytes")
+                if answer.status != _OK:
+                    shown = data[:1024].decode(errors="replace").strip()
+                    raise Unanswered(shown or "the server rejected our request for an unknown reason")
+                return data
+        except TimeoutError:
+            raise Unanswered(f"{told}: context deadline exceeded") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Unanswered(f"{told}: {_reason(error)}") from None
+
+    def _session(self, authority: str) -> aiohttp.ClientSession:
+        session = self._sessions.get(authority)
+        if session is None or session.closed:
+            given = base64.b64decode(authority).decode() if authority else None
+            context = ssl.create_default_context(cadata=given)
+            connector = aiohttp.TCPConnector(limit=0, ssl=context)
+            session = self._sessions[authority] = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+            )
+        return session
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"tls: failed to verify certificate: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        refused = isinstance(error.os_error, ConnectionRefusedError)
+        why = "connect: connection refused" if refused else str(error.os_error)
+        return f"dial tcp {error.host}:{error.port}: {why}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,109 @@
+"""The same cluster for tests that do not await: it lives in a thread, and whoever asks waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lamina.objects.types import Condition, Made, Obj, Ref
+from lamina.testing.cluster import Cluster
+
+__all__ = ["BlockingCluster"]
+
+Result = TypeVar("Result")
+
+
+class BlockingCluster:
+    """
+    A cluster in a thread of its own.
+
+    For programs that block or bring their own loop, such as kopf or the official
+    client: they reach it by its kubeconfig. Its settings are those of `Cluster`.
+    """
+
+    def __init__(self, name: str = "", **settings: Any) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="lamina-testing", daemon=True)
+        self._settings = {"name": name, **settings}
+        self.cluster: Cluster
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._wait(self._start())
+        return self
+
+    async def _start(self) -> None:
+        self.cluster = Cluster(**self._settings)
+        await self.cluster.__aenter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._wait(self.cluster.__aexit__(None, None, None))
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Return a kubeconfig that leads here."""
+        return self._wait(self.cluster.kubeconfig())
+
+    def given(self, *objects: Obj, settled: bool = False) -> Made:
+        return self._wait(self.cluster.given(*objects, settled=settled))
+
+    def get(self, what: Obj | Ref) -> Made:
+        return self._wait(self.cluster.get(what))
+
+    def is_gone(self, what: Obj | Ref) -> bool:
+        return self._wait(self.cluster.is_gone(what))
+
+    def list(self, kind: str, namespace: str = "", **narrowed: Any) -> list[Made]:
+        return self._wait(self.cluster.list(kind, namespace, **narrowed))
+
+    def edit(self, what: Obj | Ref, **changes: Any) -> Made:
+        return self._wait(self.cluster.edit(what, **changes))
+
+    def delete(self, what: Obj | Ref) -> None:
+        self._wait(self.cluster.delete(what))
+
+    def condition(self, what: Obj | Ref, name: str) -> Condition | None:
+        return self._wait(self.cluster.condition(what, name))
+
+    def events(self, about: Obj | Ref) -> Sequence[tuple[str, str]]:
+        return self._wait(self.cluster.events(about))
+
+    def fail(self, what: Obj | Ref, **how: Any) -> Made:
+        return self._wait(self.cluster.fail(what, **how))
+
+    def settled(self) -> None:
+        self._wait(self.cluster.settled())
+
+    def pass_time(self, **span: float) -> None:
+        self._wait(self.cluster.pass_time(**span))
+
+    def until(self, what: Obj | Ref, is_so: Any, seconds: float = 30.0) -> Made:
+        """Wait until an object is as somebody outside is to make it, and return it; TimeoutError if that never comes."""
+        return self._wait(self._until(what, is_so, seconds))
+
+    async def _until(self, what: Obj | Ref, is_so: Any, seconds: float) -> Made:
+        from lamina.errors import NotFound
+
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    found = await self.cluster.get(what)
+                    if is_so(found):
+                        return found
+                except NotFound:
+                    pass
+                await asyncio.sleep(0.02)

@@ -1,0 +1,229 @@
+"""
+A cluster for a test: a whole control plane in this process, with a clock that stands still until it is wound.
+
+It has no listener until somebody asks for a kubeconfig, so it is there in a few
+milliseconds. What it answers is what the embedded server answers, which is what
+a real one would.
+"""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lamina.client.client import Client
+from lamina.client.kubeconfig import Access, write_kubeconfig
+from lamina.clock import ManualClock, pass_time
+from lamina.embedded import EmbeddedCluster
+from lamina.errors import NotFound, UnknownKind
+from lamina.faults import Fault, Faults
+from lamina.objects import conditions, meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Condition, Made, Obj, Ref
+from lamina.paper.cluster import owned
+from lamina.server.certificates import ensure_certificates
+from lamina.server.identity import Authenticator
+from lamina.server.listener import TlsFiles, listen, open_socket
+from lamina.server.request import ADMIN
+from lamina.settings import Settings
+
+__all__ = ["Cluster"]
+
+_HOST = "127.0.0.1"
+
+
+class Cluster:
+    """
+    One cluster.
+
+    `families` are those that run on it, `hooks` files with hooks for them,
+    `simulate` says how much of a cluster there is: `pods` run, `controllers`
+    make pods that stay Pending, or `off`. Clusters that are given one clock pass
+    their time together.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        clock: ManualClock | None = None,
+        families: str = "none",
+        hooks: Sequence[Path] = (),
+        simulate: str = "pods",
+        nodes: int = 1,
+    ) -> None:
+        self.name = name
+        self.clock = clock or ManualClock()
+        self._token = secrets.token_urlsafe(16)
+        self._authenticator = Authenticator({self._token: ADMIN})
+        settings = Settings(families=families, hooks=tuple(hooks), simulate=simulate, nodes=nodes)
+        self.embedded = EmbeddedCluster(
+            settings, name=name, clock=self.clock, authenticator=self._authenticator
+        )
+        self.client: Client = self.embedded.client()
+        """A client that reaches it without HTTP."""
+        self._stack = AsyncExitStack()
+        self._kubeconfig: Path | None = None
+        self.url = ""
+        """Where it listens, once somebody has asked for a kubeconfig."""
+        self.together: Callable[[], Awaitable[None]] = self.embedded.settled
+        """What waits for everybody whose time passes with this cluster's."""
+
+    async def __aenter__(self) -> Self:
+        _stay()
+        await self._stack.enter_async_context(self.embedded)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    # ── objects ──
+
+    async def given(self, *objects: Obj, settled: bool = False) -> Made:
+        """Have objects there, made or applied, and return the last; with `settled`, once everybody has seen to it."""
+        made: Made = {}
+        for obj in objects:
+            made = await self.client.apply(owned(obj), manager="given", force=True)
+            if obj.get("kind") == "CustomResourceDefinition":
+                await self.embedded.settled()
+        if settled:
+            await self.settled()
+        return made
+
+    async def get(self, what: Obj | Ref) -> Made:
+        """Return an object as it is now."""
+        return await self.client.get(_ref(what))
+
+    async def is_gone(self, what: Obj | Ref) -> bool:
+        """Say whether an object is there no more."""
+        try:
+            await self.get(what)
+        except NotFound:
+            return True
+        return False
+
+    async def list(
+        self, kind: str, namespace: str = "", *, api_version: str = "", labels: str = ""
+    ) -> list[Made]:
+        """Return the objects of a kind, by its name or plural: `await cluster.list("pods")`."""
+        found = self._kind(kind, api_version)
+        if found is None:
+            await self.client.discover()
+            found = self._kind(kind, api_version)
+        if found is None:
+            raise UnknownKind(api_version or "any version", kind)
+        return list((await self.client.list(found, namespace, labels=labels)).items)
+
+    async def edit(self, what: Obj | Ref, **changes: Any) -> Made:
+        """Change an object by a merge patch: `await cluster.edit(web, spec={"replicas": 5})`."""
+        return await self.client.patch(_ref(what), owned(changes))
+
+    async def delete(self, what: Obj | Ref) -> None:
+        """Ask for the end of an object."""
+        await self.client.delete(_ref(what))
+
+    async def condition(self, what: Obj | Ref, name: str) -> Condition | None:
+        """Return a condition of an object, if it has it."""
+        said = ((await self.get(what)).get("status") or {}).get("conditions") or ()
+        return conditions.find(said, name)
+
+    async def events(self, about: Obj | Ref) -> Sequence[tuple[str, str]]:
+        """Return what was told about an object: reasons and messages, in the order they were told."""
+        ref = _ref(about)
+        told = await self.list("Event", api_version="v1")
+        mine = [one for one in told if (one["involvedObject"].get("kind"), one["involvedObject"].get("name")) == (ref.kind, ref.name)]  # fmt: skip
+        return [(one.get("reason", ""), one.get("message", "")) for one in mine]
+
+    def _kind(self, word: str, api_version: str) -> Kind | None:
+        plain = word.lower()
+        for kind in self.client.known:
+            if plain in (kind.plural, kind.kind.lower()) and api_version in ("", kind.api_version):
+                return kind
+        return None
+
+    # ── time ──
+
+    async def settled(self) -> None:
+        """Wait until nobody has anything to do but wait."""
+        await self.together()
+
+    async def pass_time(self, **span: float) -> None:
+        """Let time pass, from one thing that is due to the next: `await cluster.pass_time(minutes=11)`."""
+        await pass_time(self.clock, timedelta(**span), self.settled)
+
+    # ── failure ──
+
+    @property
+    def faults(self) -> Faults:
+        """Return what is to go wrong between clients and the server."""
+        return self.embedded.api.faults
+
+    @contextmanager
+    def broken(self, *faults: Fault) -> Iterator[None]:
+        """Have something go wrong for a while: `with cluster.broken(Refuse(code=503, verbs=("list",))):`."""
+        added = [self.faults.add(fault) for fault in faults]
+        try:
+            yield
+        finally:
+            for fault in added:
+                self.faults.remove(fault.id)
+
+    async def fail(self, what: Obj | Ref, *, on: bool = True, **marks: str) -> Made:
+        """
+        Have pods fail: of a workload those it makes from now on, of a pod that one; a node falls silent.
+
+        Without marks, pods of a workload crash. Marks are annotations without
+        their `sim/`, as `ready_probability="0.5"`. With `on=False` it is taken back.
+        """
+        obj = await self.get(what)
+        if obj["kind"] == "Node":
+            named = marks or {"not_ready": "true"}
+        else:
+            named = marks or {"crash_share": "100%"}
+        annotations = {
+            f"sim/{name.replace('_', '-')}": value if on else None for name, value in named.items()
+        }
+        patch: Mapping[str, Any] = {"metadata": {"annotations": annotations}}
+        if "template" in (obj.get("spec") or {}):
+            patch = {"spec": {"template": patch}}
+        return await self.edit(meta.ref(obj), **patch)
+
+    # ── a way in from outside ──
+
+    async def kubeconfig(self) -> Path:
+        """Return a kubeconfig that leads here, for programs that speak HTTP; the first to ask has it listen."""
+        if self._kubeconfig is None:
+            folder = Path(tempfile.mkdtemp(prefix="lamina-testing-"))
+            self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            issued = ensure_certificates(folder / "pki", [_HOST], ADMIN.name, ("system:masters",))
+            opened = open_socket(_HOST, 0)
+            files = TlsFiles(issued.server.certificate, issued.server.key, issued.authority.certificate)
+            listener = await listen(opened, self.embedded.api, self._authenticator, files)
+            self._stack.push_async_callback(listener.stop)
+            self.url = f"https://{_HOST}:{opened.getsockname()[1]}"
+            access = Access(server=self.url, authority=issued.authority.certificate_pem, token=self._token)
+            file = folder / "kubeconfig"
+            write_kubeconfig(file, access, name=self.name or "lamina")
+            self._kubeconfig = file
+        return self._kubeconfig
+
+
+@cache
+def _stay() -> None:
+    """Look at what was loaded until now no more: it stays, and looking for garbage in it takes longer than a cluster."""
+    gc.freeze()
+
+
+def _ref(what: Obj | Ref) -> Ref:
+    return what if isinstance(what, Ref) else meta.ref(what)

@@ -1,0 +1,90 @@
+"""
+The fixtures, for pytest: `cluster`, `clusters`, `blocking_cluster` and `clock`.
+
+Nothing of Lamina is loaded before a test asks for one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from lamina.clock import ManualClock
+    from lamina.testing.blocking import BlockingCluster
+    from lamina.testing.cluster import Cluster
+
+try:
+    from pytest_asyncio import fixture as async_fixture
+except ImportError:  # pragma: no cover
+    # Whoever does not await needs no plugin for it, and has the fixture that blocks.
+    async_fixture = pytest.fixture
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "lamina(**settings): how the clusters of a test are set up: families, hooks, simulate, nodes",
+    )
+
+
+def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    mark = request.node.get_closest_marker("lamina")
+    return dict(mark.kwargs) if mark is not None else {}
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands still until somebody winds it."""
+    from lamina.clock import ManualClock
+
+    return ManualClock()
+
+
+@async_fixture
+async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[Cluster]:
+    """A whole control plane in this process, for this test alone."""
+    from lamina.testing.cluster import Cluster
+
+    async with Cluster(clock=clock, **_settings(request)) as made:
+        yield made
+
+
+@async_fixture
+async def clusters(
+    request: pytest.FixtureRequest, clock: ManualClock
+) -> AsyncIterator[Callable[..., Awaitable[tuple[Cluster, ...]]]]:
+    """Makes as many as a story needs, whose time passes together: `hub, east = await clusters("hub", "east")`."""
+    from lamina.testing.cluster import Cluster
+
+    made: list[Cluster] = []
+
+    async def together() -> None:
+        # What one does may give another something to do: all of them, until none of them moved any.
+        for _ in made:
+            for one in made:
+                await one.embedded.settled()
+
+    async with AsyncExitStack() as stack:
+
+        async def make(*names: str, **settings: Any) -> tuple[Cluster, ...]:
+            wanted = {**_settings(request), **settings}
+            fresh = [await stack.enter_async_context(Cluster(name, clock=clock, **wanted)) for name in names]
+            for one in fresh:
+                one.together = together
+            made.extend(fresh)
+            return tuple(fresh)
+
+        yield make
+
+
+@pytest.fixture
+def blocking_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
+    """A control plane in a thread, for tests and programs that do not await."""
+    from lamina.testing.blocking import BlockingCluster
+
+    with BlockingCluster(**_settings(request)) as made:
+        yield made

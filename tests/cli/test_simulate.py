@@ -1,0 +1,151 @@
+"""`lamina simulate`, with a file for a state and against a server; nothing is ever written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lamina.cli.simulate import Fetch, on_a_copy
+from lamina.client.client import Client
+from lamina.client.transport import Query, Response, Transport
+from lamina.families.every import chosen
+from lamina.objects.kinds import Kinds
+from lamina.objects.types import Obj
+from lamina.paper.cluster import Calling
+from lamina.paper.kinds import POD
+from lamina.simulation import Simulation
+from lamina.stages import load_stages
+from lamina.testing import Cluster
+from lamina.testing.builders import deployment
+from tests.bed.patience import eventually
+from tests.cli.conftest import Lamina
+from tests.cli.test_simulating import has_account, started
+
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: "web:2"}]}
+"""
+NOTHING = "apiVersion: v1\nkind: List\nitems: []\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "web.yaml").write_text(WEB)
+    (tmp_path / "state.yaml").write_text(NOTHING)
+    (tmp_path / "failures.yaml").write_text('images: [{image: "web:2", fails: crash}]\n')
+    return tmp_path
+
+
+def test_a_change_is_played_without_any_server(lamina: Lamina, files: Path) -> None:
+    done = lamina("simulate", str(files / "web.yaml"), "--state", str(files / "state.yaml"))
+
+    assert done.stdout.splitlines()[-1] == "well  deployment default/web is there"
+
+
+def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: Path) -> None:
+    done = lamina(
+        "simulate", str(files / "web.yaml"), "--state", str(files / "state.yaml"),
+        "--failures", str(files / "failures.yaml"), "-o", "json", code=2,
+    )  # fmt: skip
+
+    told = json.loads(done.stdout)
+    assert (told["well"], told["seconds"]) == (False, 3600)
+    assert [(one["object"], one["well"]) for one in told["endings"]] == [("deployment default/web", False)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere.yaml", "--state", "state.yaml"), "cannot read nowhere.yaml"),
+        (("-", "--state", "-"), "standard input can be read only once"),
+        (("web.yaml", "--state", "state.yaml", "--for", "long"), 'expected a duration such as "10s"'),
+        (("--state", "state.yaml", "--rollback", "deploymentt/web"), "no kind 'deploymentt'"),
+        (("--state", "state.yaml", "--rollback", "deployment/web"), "nobody rolls anything out for it"),
+        (("--state", "state.yaml", "--delete", "deployment/web"), "deployment default/web not found"),
+        (("--state", "failures.yaml"), "expected manifests"),
+    ],
+)
+def test_what_makes_no_sense_is_a_sentence(
+    lamina: Lamina, files: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(files)
+
+    done = lamina("simulate", *arguments, code=2 if said.startswith("expected a duration") else 1)
+
+    assert said in done.stderr
+
+
+class ReadOnly:
+    """A way to a server that refuses every write, and every watch."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.asked: list[str] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        streams: bool = False,
+    ) -> Response:
+        assert method == "GET", f"a simulation must not {method} {path}"
+        assert not streams, f"a simulation follows nothing, and not {path}"
+        self.asked.append(path)
+        return await self._inner.request(method, path, query=query, headers=headers, body=body)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_a_copy_of_a_cluster_is_listed_and_nothing_is_written(cluster: Cluster) -> None:
+    await cluster.given(deployment("web"))
+    await cluster.pass_time(minutes=1)
+    before = cluster.embedded.store.version
+    way = ReadOnly(cluster.embedded.client()._transport)
+
+    def play(kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: Fetch | None) -> Simulation:
+        played = Simulation(
+            families=chosen("all"), kinds=kinds, objects=objects, stages=load_stages(), call=call, fetch=fetch,
+            now=cluster.clock.now(),
+        )  # fmt: skip
+        played.apply(deployment("web", image="web:2"))
+        played.run(timedelta(hours=1))
+        return played
+
+    played = await on_a_copy(Client(way), (), play)
+
+    assert {one["spec"]["containers"][0]["image"] for one in played.paper.listed(POD)} == {"web:2"}
+    assert [one.well for one in played.endings()] == [True]
+    assert "/apis/apps/v1/deployments" in way.asked
+    assert len(way.asked) == len(set(way.asked))
+    assert cluster.embedded.store.version == before
+
+
+def test_a_change_is_played_against_a_running_server(lamina: Lamina, files: Path) -> None:
+    api = started(lamina)
+    eventually(lambda: has_account(api))
+    web = "/apis/apps/v1/namespaces/default/deployments"
+    assert api.post(web, json.loads(json.dumps(deployment("web", replicas=1)))).code == 201
+    seen = eventually(
+        lambda: api.get(f"{web}/web").json, lambda found: found["status"].get("readyReplicas") == 1
+    )
+
+    done = lamina("simulate", str(files / "web.yaml"), "--all")
+
+    assert "create replicaset default/web-" in done.stdout
+    assert api.get(f"{web}/web").json["spec"] == seen["spec"]

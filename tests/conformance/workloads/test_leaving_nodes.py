@@ -1,0 +1,71 @@
+"""Who is sent away from a node with a taint, in the words of whoever sends them."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.bed.patience import eventually
+from tests.bed.server import Server
+from tests.bed.wire import Api
+
+NODE = "/api/v1/nodes/sim-0"
+KEY = "example.com/leave"
+
+
+@pytest.fixture
+def api(server: Server) -> Api:
+    return server.api()
+
+
+@pytest.fixture
+def pods(api: Api) -> Iterator[str]:
+    """The pods of a namespace of the test's own, which nothing ends before the test has seen them."""
+    name = f"t-{uuid4().hex[:10]}"
+    assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    place = f"/api/v1/namespaces/{name}/pods"
+    yield place
+    api.patch(NODE, {"spec": {"taints": None}})
+    for pod in api.get(place).json["items"]:
+        api.patch(f"{place}/{pod['metadata']['name']}", {"metadata": {"finalizers": None}})
+    api.delete(f"/api/v1/namespaces/{name}")
+
+
+def pod(name: str, *tolerations: dict[str, Any]) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "i"}], "tolerations": list(tolerations)}
+    return {"metadata": {"name": name, "finalizers": ["example.com/seen"]}, "spec": spec}
+
+
+def test_pods_leave_once_they_bear_their_node_no_longer(api: Api, pods: str) -> None:
+    bears = {"key": KEY, "operator": "Exists", "effect": "NoExecute"}
+    made = (pod("stays", bears), pod("leaves-later", {**bears, "tolerationSeconds": 2}), pod("leaves"))
+    for one in made:
+        created = eventually(lambda one=one: api.post(pods, one), lambda answer: answer.code != 403)  # type: ignore[misc]
+        assert created.code == 201, created.text
+    for one in made:
+        path = f"{pods}/{one['metadata']['name']}"
+        eventually(lambda path=path: api.get(path).json["status"]["phase"] == "Running")  # type: ignore[misc]
+
+    taint = {"key": KEY, "value": "now", "effect": "NoExecute"}
+    assert api.patch(NODE, {"spec": {"taints": [taint]}}).code == 200
+
+    for name in ("leaves", "leaves-later"):
+        path = f"{pods}/{name}"
+        left = eventually(lambda path=path: api.get(path).json, lambda found: "deletionTimestamp" in found["metadata"])  # type: ignore[misc]  # fmt: skip
+        said = {one["type"]: one for one in left["status"]["conditions"]}["DisruptionTarget"]
+        assert (said["status"], said["reason"], said["message"]) == (
+            "True",
+            "DeletionByTaintManager",
+            "Taint manager: deleting due to NoExecute taint",
+        )
+        events = pods.removesuffix("/pods") + f"/events?fieldSelector=involvedObject.name={name}"
+        told = eventually(
+            lambda events=events: [  # type: ignore[misc]
+                one for one in api.get(events).json["items"] if one["reason"] == "TaintManagerEviction"
+            ]
+        )
+        message = f"Marking for deletion Pod {left['metadata']['namespace']}/{name}"
+        assert (told[0]["type"], told[0]["message"]) == ("Normal", message)
+        assert told[0]["source"]["component"] == "taint-eviction-controller"
+    assert "deletionTimestamp" not in api.get(f"{pods}/stays").json["metadata"]

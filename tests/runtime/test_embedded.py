@@ -1,0 +1,103 @@
+"""One cluster in this process, without a listener."""
+
+from pathlib import Path
+
+import pytest
+
+from lamina.client.client import Client
+from lamina.clock import ManualClock
+from lamina.core.controller import Controller, Watch, itself, only
+from lamina.core.plan import Plan
+from lamina.core.questions import Answers
+from lamina.embedded import EmbeddedCluster
+from lamina.errors import StoreError
+from lamina.objects import meta
+from lamina.objects.types import Obj, Ref
+from lamina.runtime.manager import Manager
+from lamina.server.memory import MemoryStore
+from lamina.server.store import Key
+from lamina.settings import Settings
+from tests.runtime.cluster import at, config_map, until_there
+
+OFF = Settings(simulate="off")
+
+
+async def test_a_cluster_has_what_every_cluster_has_and_needs_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with EmbeddedCluster(Settings(families="none")) as cluster:
+        client = cluster.client()
+        await until_there(client, Ref("v1", "Node", "", "sim-0"))
+        account = await until_there(client, Ref("v1", "ServiceAccount", "default", "default"))
+        assert meta.name(account) == "default"
+        assert (await cluster.request("GET", "/readyz")).status == 200
+
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_it_answers_before_it_is_ready_and_says_that_it_is_not() -> None:
+    cluster = EmbeddedCluster(OFF)
+
+    assert (await cluster.request("GET", "/livez/ping")).status == 200
+    assert (await cluster.request("GET", "/readyz")).status == 500
+    assert not cluster.is_ready
+
+
+async def test_two_clusters_share_what_they_know_of_kinds_and_nothing_else() -> None:
+    async with EmbeddedCluster(OFF) as one, EmbeddedCluster(OFF) as other:
+        await one.client().create(config_map("here"))
+
+        assert one.api.plane.registry.kinds() == other.api.plane.registry.kinds()
+        assert other.store.get(Key("configmaps", "default", "here")) is None
+
+
+async def test_a_store_that_was_brought_along_stays_open_and_is_found_again() -> None:
+    store = MemoryStore()
+    async with EmbeddedCluster(OFF, store=store) as cluster:
+        await cluster.client().create(config_map("kept"))
+    async with EmbeddedCluster(OFF, store=store) as cluster:
+        assert meta.name(await cluster.client().get(at("kept"))) == "kept"
+    await store.close()
+
+
+async def test_a_store_of_its_own_ends_with_it() -> None:
+    async with EmbeddedCluster(OFF) as cluster:
+        pass
+
+    with pytest.raises(StoreError):
+        await cluster.store.append(Key("configmaps", "default", "late"), config_map("late"))
+
+
+async def test_time_is_what_its_clock_says() -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(OFF, clock=clock) as cluster:
+        made = await cluster.client().create(config_map("dated"))
+
+    assert made["metadata"]["creationTimestamp"] == clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def test_whatever_else_runs_on_it_runs_for_as_long_as_it_does() -> None:
+    seen: list[str] = []
+
+    def plan(view: Obj, answers: Answers, now: object) -> Plan:
+        seen.append(meta.name(view))
+        return Plan()
+
+    note = Controller(
+        name="note",
+        watches=(Watch(selects=only("", "ConfigMap"), concerns=itself),),
+        gather=lambda world, ref: world.get(ref),
+        plan=plan,
+    )
+
+    def noting(cluster: EmbeddedCluster) -> Manager:
+        client: Client = cluster.client()
+        return Manager(client, (note,), cluster.clock)
+
+    async with EmbeddedCluster(OFF, also=(noting,)) as cluster:
+        await cluster.client().create(config_map("noted"))
+        await cluster.settled()
+        assert "noted" in seen
+        assert "note" in cluster.managers[-1].names

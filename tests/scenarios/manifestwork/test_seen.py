@@ -1,0 +1,91 @@
+"""What a person sees of a rollout from the command line, while it goes out and when it has turned round."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scenarios.manifestwork.stage import Stage, progressive
+from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OWNER = "manifestworkreplicaset/app"
+
+
+class Terminal:
+    """Somebody at a terminal, in the namespace of the story."""
+
+    def __init__(self, stage: Stage, kubeconfig: Path) -> None:
+        self._stage, self._kubeconfig = stage, kubeconfig
+
+    async def __call__(self, *words: str) -> str:
+        """Say something to lamina, and return what it says."""
+        where = ("-n", self._stage.namespace, "--kubeconfig", str(self._kubeconfig))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "lamina", *words, *where,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        said, trouble = await process.communicate()
+        assert process.returncode == 0, trouble.decode()
+        return said.decode().replace(self._stage.suffix, "")
+
+    async def read(self, *words: str) -> Any:
+        return json.loads(await self(*words, "-o", "json"))
+
+
+@pytest.fixture
+def terminal(stage: Stage, kubeconfig: Path) -> Terminal:
+    return Terminal(stage, kubeconfig)
+
+
+async def test_who_is_where_and_why_nothing_moves(stage: Stage, terminal: Terminal) -> None:
+    async with stage.running():
+        await stage.given(OK1, 3, progressive(maxConcurrency=1))
+        await stage.until_done()
+        stage.spokes.phases = {"c1": "working"}
+        await stage.want(OK2)
+        await stage.until(lambda now: now.revs["c1"] == "2" and now.summary["progressing"] == 1)
+        await stage.settled()
+
+        (told,) = await terminal.read("get", OWNER)
+        assert (told["revision"], told["state"]) == (2, "moving")
+        assert told["targets"] == {"c1": 2, "c2": 1, "c3": 1}
+        assert told["because"] == "waiting for c1 (progressing: working)"
+        assert [place["state"] for place in told["places"].values()] == ["moving", "waiting", "waiting"]
+        assert all(place["since"] for place in told["places"].values())
+
+        shown = await terminal("get", OWNER)
+        assert "waiting for c1 (progressing: working)" in shown
+        assert "TARGET" in shown
+        assert "waiting for c1 (progressing: working)" in await terminal("explain", OWNER)
+        assert "nothing is rolled out" not in await terminal("get")
+
+
+async def test_what_an_abort_looks_like_and_the_way_on(stage: Stage, terminal: Terminal) -> None:
+    async with stage.running():
+        await stage.given(OK1, 4)
+        await stage.until_done()
+        await stage.want(BAD)
+        await stage.until(lambda now: now.revs["c2"] == "bad")
+        await stage.settled()
+        stage.pass_time(66)
+        now = await stage.until_turned()
+
+        (told,) = await terminal.read("get", OWNER)
+        assert (told["revision"], told["state"]) == (1, "aborted")
+        assert told["because"] == now.message()
+        assert set(told["targets"].values()) == {1}
+
+        listed = await terminal.read("revisions", "list", OWNER)
+        assert [(one["revision"], len(one["targets"])) for one in listed] == [(2, 0), (1, 4)]
+        assert "'1' became 'bad'" in await terminal("revisions", "diff", OWNER, "--from", "1", "--to", "2")
+
+        assert "to what revision 1 holds" in await terminal("rollback", OWNER)
+        now = await stage.until_done()
+        assert now.history == [(2, "bad"), (3, "1")]
+        (told,) = await terminal.read("get", OWNER)
+        assert (told["revision"], told["state"]) == (3, "settled")

@@ -1,0 +1,69 @@
+"""Where a webhook is reached that is registered by its service."""
+
+import pytest
+
+from lamina.objects.types import Made
+from lamina.server.memory import MemoryStore
+from lamina.server.records import Records
+from lamina.server.store import Key
+from lamina.server.webhooks.address import NoWay, address
+
+HOOK = {"service": {"namespace": "ops", "name": "hook", "path": "check"}}
+PORTS = [{"name": "https", "port": 443}]
+
+
+async def records(service: Made | None = None, endpoints: Made | None = None) -> Records:
+    store = MemoryStore()
+    for bucket, obj in (("services", service), ("endpoints", endpoints)):
+        if obj is not None:
+            await store.append(Key(bucket, "ops", "hook"), {"metadata": {"name": "hook"}, **obj})
+    return Records(store)
+
+
+def ready(*ips: str, port: int = 8443, name: str = "https") -> Made:
+    return {"subsets": [{"addresses": [{"ip": ip} for ip in ips], "ports": [{"name": name, "port": port}]}]}
+
+
+async def test_a_url_is_told_how_long_it_has() -> None:
+    found = address({"url": "https://hook.example.com/check?a=1"}, await records(), 5)
+
+    assert found.url == "https://hook.example.com/check?a=1&timeout=5s"
+
+
+async def test_a_service_leads_to_one_of_its_endpoints_and_is_known_by_its_own_name() -> None:
+    found = address(HOOK, await records({"spec": {"ports": PORTS}}, ready("10.1.2.3", "10.1.2.4")), 10)
+
+    assert found.url == "https://10.1.2.3:8443/check?timeout=10s"
+    assert found.server == "hook.ops.svc"
+    assert found.shown == "https://hook.ops.svc:443/check?timeout=10s"
+
+
+async def test_an_address_of_the_newer_kind_is_written_as_one() -> None:
+    found = address(HOOK, await records({"spec": {"ports": PORTS}}, ready("fd00::1")), 10)
+
+    assert found.url == "https://[fd00::1]:8443/check?timeout=10s"
+
+
+@pytest.mark.parametrize(
+    ("service", "endpoints", "why"),
+    [
+        (None, None, 'service "hook" not found'),
+        ({"spec": {"ports": PORTS}}, None, 'no endpoints available for service "hook"'),
+        ({"spec": {"ports": PORTS}}, ready(), 'no endpoints available for service "hook"'),
+        (
+            {"spec": {"ports": PORTS}},
+            ready("10.1.2.3", name="other"),
+            'no endpoints available for service "hook"',
+        ),
+        (
+            {"spec": {"ports": [{"port": 80}]}},
+            ready("10.1.2.3"),
+            'no service port 443 found for service "hook"',
+        ),
+    ],
+)
+async def test_a_service_with_nobody_behind_it_is_said_to_have_nobody(
+    service: Made | None, endpoints: Made | None, why: str
+) -> None:
+    with pytest.raises(NoWay, match=why):
+        address(HOOK, await records(service, endpoints), 10)

@@ -1,0 +1,23 @@
+"""Every roll, with a death, a stale view and unseen states at every moment of it; prints how much that was."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lamina.testing.sieve import Figures, Scenario, sieve
+from tests.unit.families.metacontroller.stories import scenarios
+
+_SO_FAR: list[Figures] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.write_line(f"\nsieve: {sum(_SO_FAR, Figures())}")
+
+
+@pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: one.name)
+def test_a_roll_bears_whatever_happens_at_any_moment(scenario: Scenario) -> None:
+    _SO_FAR.append(sieve(scenario))
