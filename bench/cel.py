@@ -176,10 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m bench.cel", description="Expressions beside other implementations."
     )
     parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="turns for each candidate (default: 3)"
+        "--rounds", type=int, default=12, metavar="N", help="turns for each candidate (default: 12)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=0.05, metavar="S", help="how long each turn (default: 0.05)"
+        "--seconds", type=float, default=0.01, metavar="S", help="how long each turn (default: 0.01)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     asked = parser.parse_args(arguments)

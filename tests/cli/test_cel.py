@@ -108,3 +108,13 @@ def test_a_file_that_is_no_object_is_refused(run: Run) -> None:
     done = CliRunner().invoke(cel, ["1", "--input", "-"], input="[1]")
 
     assert "does not hold an object" in str(done.exception)
+
+
+def test_a_constant_that_has_no_value_is_shown_with_its_place(run: Run) -> None:
+    done = run("true || int('abc') == 1", code=1)
+
+    assert done.stderr == (
+        "ERROR: <input>:1:12: type conversion error from 'string' to 'int'\n"
+        " | true || int('abc') == 1\n"
+        " | ...........^\n"
+    )

@@ -15,7 +15,9 @@ def test_every_test_on_the_page_passes(tmp_path: Path) -> None:
     ]
     for number, block in enumerate(blocks):
         (tmp_path / f"test_{number}.py").write_text(block)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nfilterwarnings = error\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
+    )
 
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider", str(tmp_path)],

@@ -31,6 +31,8 @@ class Replica:
 
     def __init__(self, client: Client, name: str, terms: Terms = TERMS) -> None:
         self.cut = False
+        self.delay: Callable[[], bool] | None = None
+        """What a renewal waits for, once."""
         self.gains = 0
         self._client = client
         self.leases = Leases(self, name, terms, structlog.get_logger(), self._gained)
@@ -43,6 +45,9 @@ class Replica:
         async def ask(*args: Any, **settings: Any) -> Made:
             if self.cut:
                 raise Unreachable("the line is cut")
+            if verb == "update" and self.delay is not None:
+                await until(self.delay)
+                self.delay = None
             answer: Made = await getattr(self._client, verb)(*args, **settings)
             return answer
 
@@ -105,6 +110,19 @@ async def test_a_leader_that_was_frozen_finds_that_its_time_is_up(client: Client
 
     assert not one.holds()
     assert not one.leases.holds("anybody")
+    await one.stop()
+
+
+async def test_owners_that_nobody_had_while_a_lease_was_being_renewed_are_looked_at_again(
+    client: Client,
+) -> None:
+    """A renewal takes longer than what is left of the lease: what happened in between was passed over."""
+    one = Replica(client, "one").start()
+    await until(lambda: one.gains == 1, one)
+
+    one.delay = lambda: not one.holds()
+    await until(lambda: one.gains == 2, one)
+
     await one.stop()
 
 

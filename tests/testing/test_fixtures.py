@@ -105,7 +105,7 @@ def test_what_a_builder_makes_cannot_be_changed_in_place() -> None:
     with pytest.raises(TypeError, match="frozen"):
         made["spec"]["containers"].append({})
     with pytest.raises(TypeError, match="frozen"):
-        made["spec"]["nodeName"] = "n"  # type: ignore[index]
+        made["spec"]["nodeName"] = "n"
     with pytest.raises(TypeError, match="frozen"):
         frozen([1]).sort()
 

@@ -58,7 +58,7 @@ _UNCODED: Final = " " * _LONGEST_CODE
 
 
 def _code(kind: Kind, name: str, nullable: bool) -> str:
-    if kind is _PARAM or kind is _OBJECT or kind is _ERROR:
+    if kind is _OBJECT or kind is _ERROR:
         return ""
     # Nobody else's names can be mistaken for those of the language.
     return f"{name}?" if nullable else f"@{name}" if kind is _OPAQUE else name
@@ -83,7 +83,7 @@ class Type:
         self.is_dyn = kind is _DYN or kind is _ANY
         self.is_optional = kind is _OPAQUE and name == "optional_type"
         if not params:
-            self.code = _code(kind, name, nullable)
+            self.code = "" if kind is _PARAM else _code(kind, name, nullable)
         elif not (inner := params[0].code):
             self.code = ""
         else:

@@ -15,7 +15,7 @@ from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.size import MOST, CostNode, Span
 from lamina.cel.declare import Environment, Variable
 from lamina.cel.environment import ENVIRONMENTS
-from lamina.cel.errors import CelError, EvaluationError
+from lamina.cel.errors import CelError, ConstantError, EvaluationError
 from lamina.cel.evaluate.generate import source_of
 from lamina.cel.evaluate.writer import NotWorthIt
 from lamina.cel.export import exported
@@ -82,7 +82,7 @@ def cel(
         click.echo(error.shown if error.shown != error.message else f"ERROR: {error.message}", err=True)
         context.exit(1)
     except CelError as error:
-        click.echo(str(error), err=True)
+        click.echo(error.shown if isinstance(error, ConstantError) else str(error), err=True)
         if error.hint:
             click.echo(f"\nhint: {error.hint}", err=True)
         context.exit(1)

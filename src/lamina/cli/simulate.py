@@ -24,7 +24,8 @@ from lamina.objects import meta
 from lamina.objects.durations import parse_duration
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj
-from lamina.paper.cluster import Calling, nobody_calls
+from lamina.paper.cluster import Calling
+from lamina.paper.rules import nobody_calls
 from lamina.runtime.calls import Calls
 from lamina.runtime.picture import Picture
 from lamina.simulation import Ending, Failures, Simulation, Told, builtin, read_failures

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self, TypeAlias, assert_never
+from typing import Self, TypeAlias, assert_never
 
 from lamina.core.controller import AnyController
-from lamina.core.definitions import DEFINITION, is_established, kinds_of
+from lamina.core.definitions import is_established, kinds_of
 from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Propagation, Replace
 from lamina.core.questions import (
     Absent,
@@ -35,7 +35,7 @@ from lamina.core.questions import (
     Unserved,
 )
 from lamina.core.world import Change
-from lamina.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, HookError, NotFound
+from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from lamina.merge import apply as owning
 from lamina.merge.managed import APPLY, UPDATE
 from lamina.merge.patches import merge_patch
@@ -46,6 +46,7 @@ from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.times import stamp
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 from lamina.paper.kinds import KINDS
+from lamina.paper.rules import as_given, established, grace_of, is_definition, nobody_calls, owned
 from lamina.runtime.memory import Gone, Memory, Shelf
 
 Listener: TypeAlias = Callable[[Ref, Obj | None, Obj | None], None]
@@ -54,22 +55,9 @@ Calling: TypeAlias = Callable[[Call], Answer]
 """Who calls hooks; raises HookError where one does not say anything that counts."""
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_GRACE = 30
 _BY_PROPAGATION = {Propagation.FOREGROUND: "foregroundDeletion", Propagation.ORPHAN: "orphan"}
 _OPEN = Schema()
 _OPEN.type, _OPEN.open = "object", True
-
-
-def nobody_calls(call: Call) -> Answer:
-    """Call no hooks."""
-    raise HookError(
-        f"{call.purpose} hook {call.url} was not called: nobody calls hooks on paper", reached=False
-    )
-
-
-def as_given(obj: Made, old: Obj | None = None) -> Made:
-    """Fill in nothing."""
-    return obj
 
 
 @dataclass
@@ -123,8 +111,8 @@ class Paper:
         metadata.setdefault("creationTimestamp", stamp(self.now))
         metadata.setdefault("generation", 1)
         made = self.admit(made, None)
-        if _is_definition(ref) and obj.get("status") is None:
-            made = _established(made, self.now)
+        if is_definition(ref) and obj.get("status") is None:
+            made = established(made, self.now)
         return self._put(ref, None, made)
 
     def load(self, objects: Iterable[Obj]) -> None:
@@ -134,7 +122,7 @@ class Paper:
             made = self.objects[ref] = self._shelf(ref)[ref] = owned(obj)
             version = meta.resource_version(made)
             self.version = max(self.version, int(version) if version.isdigit() else 0)
-            if _is_definition(ref):
+            if is_definition(ref):
                 self._serve(made)
 
     def at(self, ref: Ref) -> Made | None:
@@ -196,7 +184,7 @@ class Paper:
         elif metadata.get("deletionTimestamp"):
             finalizers = metadata.get("finalizers") or []
         metadata["finalizers"] = finalizers
-        given = _grace(old, grace)
+        given = grace_of(old, grace)
         if given:
             metadata["deletionGracePeriodSeconds"] = given
         else:
@@ -396,7 +384,7 @@ class Paper:
         else:
             self.objects[ref] = self._shelf(ref)[ref] = new
             after = new
-        if _is_definition(ref):
+        if is_definition(ref):
             self._serve(after, before)
         for tell in self.listeners:
             tell(ref, before, after)
@@ -410,39 +398,3 @@ class Paper:
         fresh = [kind for kind in brings if (kind.api_version, kind.kind) not in known]
         if fresh or brought.difference(brings):
             self.kinds = Kinds([*(one for one in self.kinds.versions() if one not in brought), *fresh])
-
-
-def owned(value: Any) -> Any:
-    """Return a copy that nobody else holds, frozen or not."""
-    if isinstance(value, Mapping):
-        return {key: owned(held) for key, held in value.items()}
-    if isinstance(value, list | tuple):
-        return [owned(held) for held in value]
-    return value
-
-
-def _is_definition(ref: Ref) -> bool:
-    return ref.kind == DEFINITION.kind and ref.group == DEFINITION.group
-
-
-def _established(definition: Made, now: datetime) -> Made:
-    """Return a definition as a server has it a moment after it was made."""
-    if not (definition.get("spec") or {}).get("names"):
-        raise BadRequest(f"{meta.ref(definition)} names no kind")
-    said = [
-        {"type": name, "status": "True", "reason": reason, "lastTransitionTime": stamp(now)}
-        for name, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
-    ]
-    names = definition["spec"]["names"]
-    return {**definition, "status": {"conditions": said, "acceptedNames": names}}
-
-
-def _grace(obj: Obj, asked: int | None) -> int:
-    """Return how many seconds an object is given that is to go: a pod on a node some, anything else none."""
-    spec = obj.get("spec") or {}
-    if obj.get("kind") != "Pod" or not spec.get("nodeName"):
-        return 0
-    if asked is not None:
-        return asked
-    given = spec.get("terminationGracePeriodSeconds")
-    return _GRACE if given is None else int(given)

@@ -115,6 +115,7 @@ class Leases:
             if not had:
                 # Whoever has little comes before whoever has much.
                 await asyncio.sleep(self._terms.retry * 0.1 * len(self.held))
+            before = shard.renewed_at
             try:
                 await self._attempt(shard)
             except (Conflict, AlreadyExists):
@@ -122,7 +123,9 @@ class Leases:
                 self._log.debug("lease taken", lease=str(shard.ref))
             except LaminaError as trouble:
                 self._log.warning("lease not renewed", lease=str(shard.ref), because=str(trouble))
-            if self._is_held(shard) and not had:
+            # One that ran out while it was being renewed was nobody's for a moment, and so were its owners.
+            lapsed = before is None or monotonic() - before >= self._terms.deadline
+            if self._is_held(shard) and lapsed:
                 self._log.info("Successfully acquired lease", lease=str(shard.ref))
                 self.gained()
             await asyncio.sleep(self._terms.retry * random.uniform(0.8, 1.2))

@@ -91,9 +91,9 @@ class Teller:
     async def _give_way(self) -> None:
         """Let others work for a moment, or wait for a while where what they do is to wait."""
         began, worked = monotonic(), process_time()
-        while (
-            self._has_to_wait() and process_time() - worked < _PAUSE and monotonic() - began < _A_WHILE
-        ):  # asked again and again: nobody says when they stop
+        while process_time() - worked < _PAUSE and monotonic() - began < _A_WHILE:
+            if not self._has_to_wait():
+                return
             await asyncio.sleep(_PAUSE)
 
     def _has_to_wait(self) -> bool:

@@ -25,7 +25,8 @@ from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 from lamina.paper import START, Desk, Paper, Pass, Play
-from lamina.paper.cluster import Calling, nobody_calls
+from lamina.paper.cluster import Calling
+from lamina.paper.rules import nobody_calls
 from lamina.paper.sight import subjects
 from lamina.runtime.memory import Memory
 from lamina.simulation.failures import Failures, Spell, silent

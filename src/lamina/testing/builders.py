@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from lamina.merge.patches import merge_patch
 from lamina.objects.types import Made, Obj
-from lamina.paper.cluster import owned
+from lamina.paper.rules import owned
 
 __all__ = [
     "config_map",

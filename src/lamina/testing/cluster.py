@@ -29,7 +29,7 @@ from lamina.faults import Fault, Faults
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Condition, Made, Obj, Ref
-from lamina.paper.cluster import owned
+from lamina.paper.rules import owned
 from lamina.server.certificates import ensure_certificates
 from lamina.server.identity import Authenticator
 from lamina.server.listener import TlsFiles, listen, open_socket

@@ -21,7 +21,7 @@ try:
     from pytest_asyncio import fixture as async_fixture
 except ImportError:  # pragma: no cover
     # Whoever does not await needs no plugin for it, and has the fixture that blocks.
-    async_fixture = pytest.fixture
+    async_fixture = pytest.fixture  # type: ignore[assignment]  # takes what we give it
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,33 +39,39 @@ def pod(name: str, *tolerations: dict[str, Any]) -> dict[str, Any]:
 
 def test_pods_leave_once_they_bear_their_node_no_longer(api: Api, pods: str) -> None:
     bears = {"key": KEY, "operator": "Exists", "effect": "NoExecute"}
-    made = (pod("stays", bears), pod("leaves-later", {**bears, "tolerationSeconds": 2}), pod("leaves"))
-    for one in made:
-        created = eventually(lambda one=one: api.post(pods, one), lambda answer: answer.code != 403)  # type: ignore[misc]
-        assert created.code == 201, created.text
-    for one in made:
-        path = f"{pods}/{one['metadata']['name']}"
-        eventually(lambda path=path: api.get(path).json["status"]["phase"] == "Running")  # type: ignore[misc]
+    given(api, pods, pod("stays", bears))
+    given(api, pods, pod("leaves-later", {**bears, "tolerationSeconds": 2}))
+    given(api, pods, pod("leaves"))
 
     taint = {"key": KEY, "value": "now", "effect": "NoExecute"}
     assert api.patch(NODE, {"spec": {"taints": [taint]}}).code == 200
 
-    for name in ("leaves", "leaves-later"):
-        path = f"{pods}/{name}"
-        left = eventually(lambda path=path: api.get(path).json, lambda found: "deletionTimestamp" in found["metadata"])  # type: ignore[misc]  # fmt: skip
-        said = {one["type"]: one for one in left["status"]["conditions"]}["DisruptionTarget"]
-        assert (said["status"], said["reason"], said["message"]) == (
-            "True",
-            "DeletionByTaintManager",
-            "Taint manager: deleting due to NoExecute taint",
-        )
-        events = pods.removesuffix("/pods") + f"/events?fieldSelector=involvedObject.name={name}"
-        told = eventually(
-            lambda events=events: [  # type: ignore[misc]
-                one for one in api.get(events).json["items"] if one["reason"] == "TaintManagerEviction"
-            ]
-        )
-        message = f"Marking for deletion Pod {left['metadata']['namespace']}/{name}"
-        assert (told[0]["type"], told[0]["message"]) == ("Normal", message)
-        assert told[0]["source"]["component"] == "taint-eviction-controller"
+    check_left(api, pods, "leaves")
+    check_left(api, pods, "leaves-later")
     assert "deletionTimestamp" not in api.get(f"{pods}/stays").json["metadata"]
+
+
+def given(api: Api, pods: str, made: dict[str, Any]) -> None:
+    created = eventually(lambda: api.post(pods, made), lambda answer: answer.code != 403)
+    assert created.code == 201, created.text
+    eventually(lambda: api.get(f"{pods}/{made['metadata']['name']}").json["status"]["phase"] == "Running")
+
+
+def check_left(api: Api, pods: str, name: str) -> None:
+    """Wait until a pod is sent away, and see that it was told why."""
+    left = eventually(
+        lambda: api.get(f"{pods}/{name}").json, lambda found: "deletionTimestamp" in found["metadata"]
+    )
+    said = {one["type"]: one for one in left["status"]["conditions"]}["DisruptionTarget"]
+    assert (said["status"], said["reason"], said["message"]) == (
+        "True",
+        "DeletionByTaintManager",
+        "Taint manager: deleting due to NoExecute taint",
+    )
+    events = pods.removesuffix("/pods") + f"/events?fieldSelector=involvedObject.name={name}"
+    told = eventually(
+        lambda: [one for one in api.get(events).json["items"] if one["reason"] == "TaintManagerEviction"]
+    )
+    message = f"Marking for deletion Pod {left['metadata']['namespace']}/{name}"
+    assert (told[0]["type"], told[0]["message"]) == ("Normal", message)
+    assert told[0]["source"]["component"] == "taint-eviction-controller"

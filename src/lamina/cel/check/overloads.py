@@ -76,13 +76,16 @@ class Overloads:
         element = made.params[0]
         if element.kind is not _PARAM or self._substitution.knows(element.name):
             return None
-        (overload, before), (_, after) = self._fitting(function, args, mode)
-        assert overload is not None
-        self._fresh += before + len(overload.type_params) + after
+        known = function.memory.get(mode)
+        if known is None:
+            (overload, before), (_, after) = self._fitting(function, args, mode)
+            assert overload is not None
+            reference = Reference(overloads=(overload.id,))
+            known = function.memory[mode] = (reference, before + len(overload.type_params) + after)
+        reference, used = known
+        self._fresh += used
         self._substitution.bind(element.name, more.params[0])
-        if overload.id not in function.memory:
-            function.memory[overload.id] = Reference(overloads=(overload.id,))
-        return more, function.memory[overload.id]
+        return more, reference
 
     def _tried(self, function: Function, args: list[Type], mode: str) -> tuple[Type | None, list[str]]:
         result: Type | None = None

@@ -174,8 +174,14 @@ def _copy(fleet: Mortal) -> Mortal:
     return copied
 
 
-@pytest.mark.parametrize("strategy", [progressive(), everybody(progressDeadline="5s", failureStrategy="AbortAll")], ids=["progressive", "all"])  # fmt: skip
-@pytest.mark.parametrize("name", STORIES)
+ALL_AT_ONCE = everybody(progressDeadline="5s", failureStrategy="AbortAll")
+TOLD = [(name, progressive()) for name in STORIES] + [
+    (name, ALL_AT_ONCE)
+    for name in ("an abort", "an abort because an agent is away", "undone by hand in the middle")
+]
+
+
+@pytest.mark.parametrize(("name", "strategy"), TOLD, ids=[f"{name}, {how['type']}" for name, how in TOLD])
 def test_a_death_after_any_write_leads_to_the_same_end_and_nothing_is_sent_twice(
     name: str, strategy: Obj
 ) -> None:
@@ -224,7 +230,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS, aborts=st.booleans(), everyone=st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_whatever_is_done_to_it_it_comes_to_rest_and_the_promises_hold(
     steps: list[tuple[str, Any]], aborts: bool, everyone: bool
 ) -> None:

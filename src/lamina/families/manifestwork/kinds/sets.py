@@ -40,8 +40,9 @@ def _strategy() -> Made:
             "all": fields(pace),
             "progressive": fields({**pace, **mandatory, "maxConcurrency": amount()}),
             "progressivePerGroup": fields({**pace, **mandatory}),
-            # An empty one, and null, mean that nothing is done about a failure, as none does.
-            "failureStrategy": {"type": "string", "enum": ["AbortAll", "", None], "nullable": True},
+            # An empty one, and null, mean that nothing is done about a failure, as none does. No list of values
+            # can have null in it, so this is a pattern.
+            "failureStrategy": text(pattern="^(AbortAll)?$", nullable=True),
         },
         default={"type": "All", "all": {"progressDeadline": "None"}},
     )
