@@ -11,11 +11,11 @@ from lamina.errors import Invalid, SettingsError
 from lamina.families.every import chosen
 from lamina.families.metacontroller.names import API_VERSION
 from lamina.objects.types import Made, Ref
-from lamina.paper.kinds import CONFIG_MAP, POD, make
+from lamina.paper.kinds import CONFIG_MAP, POD, SECRET, make
 from lamina.simulation import Ending, Failures, Simulation, read_failures
 from lamina.simulation.standins import Readiness
 from lamina.stages import load_stages
-from lamina.testing.builders import config_map, custom, definition, deployment, edited
+from lamina.testing.builders import custom, definition, deployment, edited
 
 HOUR = timedelta(hours=1)
 WEB = Ref("apps/v1", "Deployment", "default", "web")
@@ -196,20 +196,20 @@ def test_a_kind_is_fetched_when_somebody_first_looks_at_it() -> None:
 
     def fetch(kind: Any) -> list[Made]:
         asked.append(kind.plural)
-        there = make(CONFIG_MAP, "settings", data={"colour": "red"})
+        there = make(SECRET, "settings", data={"colour": "cmVk"})
         there["metadata"] |= {"uid": "u", "resourceVersion": "7"}
-        return [there] if kind.kind == "ConfigMap" else []
+        return [there] if kind.kind == "Secret" else []
 
     played = simulation(fetch=fetch)
     before = list(asked)
 
-    played.apply(config_map("settings", {"size": "3"}))
+    played.apply(custom("v1", "Secret", "settings", data={"size": "Mw=="}))
 
-    assert "configmaps" not in before
+    assert "secrets" not in before
     assert len(asked) == len(set(asked))
-    there = played.paper.get(CONFIG_MAP.ref("default", "settings"))
+    there = played.paper.get(SECRET.ref("default", "settings"))
     assert (there["metadata"]["uid"], there["metadata"]["resourceVersion"]) == ("u", "8")
-    assert there["data"] == {"colour": "red", "size": "3"}
+    assert there["data"] == {"colour": "cmVk", "size": "Mw=="}
 
 
 @pytest.mark.parametrize(

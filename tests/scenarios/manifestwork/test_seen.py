@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.manifestwork.stage import Stage, progressive
+from tests.scenarios.manifestwork.stage import PATIENCE, Stage, progressive
 from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -89,3 +89,32 @@ async def test_what_an_abort_looks_like_and_the_way_on(stage: Stage, terminal: T
         assert now.history == [(2, "bad"), (3, "1")]
         (told,) = await terminal.read("get", OWNER)
         assert (told["revision"], told["state"]) == (3, "settled")
+
+
+async def test_a_rollout_is_followed_as_it_happens(stage: Stage, kubeconfig: Path) -> None:
+    async with stage.running():
+        await stage.given(OK1, 2)
+        await stage.until_done()
+        where = ("-n", stage.namespace, "--kubeconfig", str(kubeconfig), "-o", "json")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "lamina", "watch", OWNER, *where, stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        try:
+            first = await _line(process.stdout)
+            assert (first["state"], first["revision"]) == ("settled", 1)
+            await stage.want(OK2)
+            states: list[tuple[str, int]] = []
+            while not states or states[-1] != ("settled", 2):
+                told = await _line(process.stdout)
+                states.append((told["state"], told["revision"]))
+        finally:
+            process.terminate()
+            await process.wait()
+
+    assert ("moving", 2) in states
+
+
+async def _line(stream: asyncio.StreamReader) -> Any:
+    async with asyncio.timeout(3 * PATIENCE):
+        return json.loads(await stream.readline())

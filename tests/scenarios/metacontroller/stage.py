@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from lamina.client.client import Client
@@ -21,13 +21,10 @@ from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
-from tests.bed.fixtures import chosen_server
 from tests.scenarios.hook import Hook, Said
 
 API = "metacontroller.k8s.io/v1alpha1"
 PATIENCE = 120.0
-# What a real server tells of a write may be on its way for a while, and whoever has not heard of it looks idle.
-QUIET = 0.5 if chosen_server() == "real" else 0.1
 
 
 def desired(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Made:
@@ -167,12 +164,15 @@ class Stage:
     def pass_time(self, **by: float) -> None:
         self.clock.wind(timedelta(**by))
 
-    def pause_of(self, ref: Ref) -> timedelta:
-        """Return how long an object is left alone now, if nothing happens."""
+    async def until_put_aside(self, ref: Ref) -> datetime:
+        """Wait until an object is left alone for a while, and return when it is looked at again, if nothing happens."""
         assert self._manager is not None, "it is not running"
-        due = self._manager.due(ref)
-        assert due is not None, f"nobody means to look at {ref}"
-        return due - self.clock.now()
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                due = self._manager.due(ref)
+                if due is not None and self._manager.is_idle:
+                    return due
+                await asyncio.sleep(0.02)
 
     # ── what is seen ──
 
@@ -276,11 +276,11 @@ class Stage:
     async def settled(self) -> None:
         """Wait until Metacontroller has had nothing to do for a moment."""
         assert self._manager is not None, "it is not running"
-        quiet = 0.0
+        quiet = 0
         async with asyncio.timeout(PATIENCE):
-            while quiet < QUIET:
+            while quiet < 5:
                 await asyncio.sleep(0.02)
-                quiet = quiet + 0.02 if self._manager.is_idle else 0.0
+                quiet = quiet + 1 if self._manager.is_idle else 0
 
     async def end(self) -> None:
         """Take away what the story made, and what would outlive its namespace first."""
