@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from lamina.actors.amounts import requested, thousandths
+from lamina.actors.amounts import requested
 from lamina.actors.nodes import nodes
 from lamina.actors.scheduling import SCHEDULING
 from lamina.core.plan import Emit, Post
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
+from lamina.objects.quantities import thousandths
 from lamina.objects.types import Made, Ref
 from lamina.paper import Paper, planned, settle
 from lamina.paper.kinds import KINDS, NAMESPACE, POD, kind, make

@@ -43,7 +43,7 @@ class Options:
 
 
 DEFAULTS = Options()
-_TOGETHER = timedelta(milliseconds=50)
+_TOGETHER = timedelta(milliseconds=100)
 """A thousand agents answer one by one, and what they say together is one step."""
 
 
