@@ -42,12 +42,12 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads
-
-# A real control plane has controllers that take their time, and on a busy machine one is late now and then:
-# what fails is asked once more, alone, and what fails twice is a difference.
+# Many tests start processes, servers and kubectl, and on a busy machine one is late now and then: what fails is
+# asked once more, alone, and what fails twice is wrong. So it is with the controllers of a real control plane.
 TWICE = $(BIN)/pytest -n $(JOBS) --dist worksteal $(1) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(1)
+
+test: check
+	$(call TWICE,--ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads)
 
 conformance: $(READY)
 	$(BIN)/python -m tests.bed build real kubectl
