@@ -199,7 +199,7 @@ async def test_requests_of_a_client_that_reads_no_answers_are_left_unread(certif
 
 
 async def test_whoever_does_not_finish_the_handshake_is_sent_away(certificates: Certificates) -> None:
-    patience = Patience(connecting=0.02)
+    patience = Patience(connecting=1.0)
     async with serving(Scripted(), certificates, patience) as served, asyncio.timeout(LONG):
         loop = asyncio.get_running_loop()
         with socket.socket() as plain:

@@ -39,6 +39,8 @@ from lamina.runtime.memory import Shelf
 _INITIAL_END = "k8s.io/initial-events-end"
 _SOONEST, _LATEST = 0.05, 30.0
 _LASTING = 5.0
+_DICE = random.Random()
+"""Our own: whoever seeds or checks the one that everybody shares may do so in another thread."""
 _SHORTEST, _LONGEST = 300, 600
 
 
@@ -145,7 +147,7 @@ class Informer:
             if self.seen > heard_of or monotonic() - began > _LASTING:
                 delay = _SOONEST
             # Spread, so that informers that lost their server together do not all come back together.
-            await asyncio.sleep(delay * random.uniform(0.5, 1.5))
+            await asyncio.sleep(delay * _DICE.uniform(0.5, 1.5))
             delay = min(delay * 2, _LATEST)
 
     async def wait_until(self, is_so: Callable[[], bool]) -> None:
@@ -213,7 +215,7 @@ class Informer:
             initial=initial,
             fields=self.what.fields,
             metadata_only=self.what.metadata_only,
-            seconds=random.randint(_SHORTEST, _LONGEST),
+            seconds=_DICE.randint(_SHORTEST, _LONGEST),
             hear=self._hear,
         )
 

@@ -27,6 +27,9 @@ from lamina.logs import Logger
 from lamina.objects.times import micro_stamp
 from lamina.objects.types import Made, Obj, Ref
 
+_DICE = random.Random()
+"""Our own: whoever seeds or checks the one that everybody shares may do so in another thread."""
+
 
 class Keeper(Protocol):
     """What keeping leases takes: the client's plainest verbs."""
@@ -128,7 +131,7 @@ class Leases:
             if self._is_held(shard) and lapsed:
                 self._log.info("Successfully acquired lease", lease=str(shard.ref))
                 self.gained()
-            await asyncio.sleep(self._terms.retry * random.uniform(0.8, 1.2))
+            await asyncio.sleep(self._terms.retry * _DICE.uniform(0.8, 1.2))
 
     async def _attempt(self, shard: _Shard) -> None:
         """Take a lease that is free, or renew one that is ours."""
