@@ -50,7 +50,7 @@ async def test_everything_that_is_asked_for_is_in_the_role(folder: str) -> None:
                 asked.add(right)
             return await app.request(method, path, query, headers, body)
 
-        client, families = Client(InProcessTransport(handle)), chosen("all")
+        client, families = Client(InProcessTransport(handle)), chosen("metacontroller")
         await install(client, families)
         hooks = Hooks([EXAMPLES / folder / "hooks.py"], log)
         await hooks.start()

@@ -123,7 +123,8 @@ async def test_a_slow_answer_comes_and_comes_at_once_when_the_fault_is_gone(app:
     assert isinstance(await reading, Listing)
     app.api.faults.add(Slow(seconds=0.01))
     await client.get(Ref("v1", "Namespace", "", "default"))
-    assert app.api.faults.entries[0].met == 1
+    # Whoever else asks for something meanwhile meets it too.
+    assert app.api.faults.entries[0].met >= 1
 
 
 async def test_whoever_is_asked_to_come_back_later_does(app: App, client: Client) -> None:
