@@ -84,15 +84,18 @@ class Clusters:
             for record in self._records().values():
                 if record.ending:
                     await self._forget(record, View(self._log, record.place))
-                else:
+                elif record.name not in self._members:
+                    # One that was asked for while the first cluster started runs already.
                     await self._begin(record)
             for name in wanted:
                 if name not in self._members:
                     await self._begin(await self._note(name))
+        self.gate.is_complete = True
 
     async def stop(self) -> None:
         """End what runs on them; they are there again at the next start."""
         self._stopping = True
+        self.gate.is_complete = False
         async with self._turn:
             members, self._members = self._members, {}
             for name, member in members.items():

@@ -115,6 +115,9 @@ class _Scene:
     waiting: list[Target]
     wake: timedelta | None
 
+    def held(self, targets: Sequence[Target]) -> list[Target]:
+        return [target for target in targets if self.standing[target.key] is Standing.HELD]
+
 
 def _scene(targets: Sequence[Target], pace: Pace, now: datetime) -> _Scene:
     standing: dict[str, Standing] = {}
@@ -170,15 +173,21 @@ def advance_by_group(
     A group goes as a whole, and whoever joins it later goes with it, however it
     does. The next one goes when no more of it failed than is `tolerated` there,
     and nobody anywhere is on the way but those that say it goes wrong. How many
-    go at once, and how many may fail in all, is not asked.
+    go at once, and how many may fail in all, is not asked. Whoever is held up holds
+    up the groups behind it.
     """
     scene = _scene(targets, pace, now)
     busy = [target for target in scene.moving if not target.failing]
+    waiting, failures, held = (
+        _by_group(scene.waiting),
+        _by_group(scene.failed),
+        _by_group(scene.held(targets)),
+    )
     for group in sorted({target.group for target in targets}):
-        move = tuple(target.key for target in scene.waiting if target.group == group)
-        failed = [target for target in scene.failed if target.group == group]
+        move = tuple(target.key for target in waiting.get(group, ()))
+        failed = failures.get(group, [])
         breached = len(failed) > tolerated.get(group, 0)
-        if not (breached or move or busy):
+        if not (breached or move or busy or group in held):
             continue
         said = [f"moving {listed(move)} to {goal}"] if move else []
         if breached:
@@ -186,7 +195,7 @@ def advance_by_group(
             said.append(
                 f"{len(failed)} failed in group {group}, {limit} tolerated: {named_with_reasons(failed)}"
             )
-        because = "; ".join(said) or f"waiting for {named_with_reasons(busy)}"
+        because = "; ".join(said) or f"waiting for {named_with_reasons(busy or held[group])}"
         return Step(
             because=because, move=move, breached=breached, look_again=scene.wake, standing=scene.standing
         )
@@ -195,6 +204,13 @@ def advance_by_group(
         return Step(because=because, look_again=scene.wake, standing=scene.standing)
     because = _end(goal, targets, scene.failed, scene.standing)
     return Step(because=because, done=not scene.failed, standing=scene.standing)
+
+
+def _by_group(targets: Sequence[Target]) -> dict[int, list[Target]]:
+    found: dict[int, list[Target]] = {}
+    for target in targets:
+        found.setdefault(target.group, []).append(target)
+    return found
 
 
 def _end(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import random
 from collections.abc import Callable
 from contextlib import suppress
@@ -146,7 +147,8 @@ class Leases:
         holder = spec.get("holderIdentity") or ""
         said = f"{holder} {spec.get('renewTime')} {there['metadata'].get('resourceVersion')}"
         if said != shard.seen:
-            shard.seen, shard.seen_at = said, began
+            # Seen when the answer came, however long that took: another's lease is not older than we know.
+            shard.seen, shard.seen_at = said, monotonic()
         ours = holder == self._identity and shard.renewed_at is not None
         lasts = spec.get("leaseDurationSeconds") or self._terms.lasts
         if not ours and holder and began - shard.seen_at < lasts:
@@ -162,7 +164,7 @@ class Leases:
         same = old.get("holderIdentity") == self._identity
         spec = {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": max(1, round(self._terms.lasts)),
+            "leaseDurationSeconds": max(1, math.ceil(self._terms.lasts)),
             "acquireTime": old.get("acquireTime") if same and old.get("acquireTime") else now,
             "renewTime": now,
             "leaseTransitions": (old.get("leaseTransitions") or 0) + (0 if same or there is None else 1),

@@ -111,4 +111,8 @@ def _full() -> Bucket:
 
 
 async def _tell(tell: Tell) -> None:
-    await tell()
+    try:
+        await tell()
+    except (TypeError, ValueError) as error:
+        # One that cannot be written or read is one event less, and no end to all others.
+        raise LaminaError(f"this event cannot be told: {error}") from error

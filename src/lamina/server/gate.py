@@ -74,6 +74,8 @@ class Gate:
         self._first = first
         self._keeper = keeper
         self._entries: dict[str, Entry] = {}
+        self.is_complete = False
+        """Whether every cluster there is can be reached: not while the server starts or stops."""
 
     def open(self, name: str, entry: Entry) -> None:
         """Lead the way to a cluster from now on."""
@@ -86,8 +88,10 @@ class Gate:
     def identify(self, request: Request, certified: Identity | None = None) -> Identity:
         """Return who a request is from, as the cluster knows them that it is for."""
         self._lead(request)
-        entry = self._entries.get(request.cluster, self._first) if request.cluster else self._first
-        return entry.authenticator.identify(request, certified)
+        entry = self._entries.get(request.cluster) if request.cluster else self._first
+        if entry is None and not self.is_complete:
+            raise _not_yet(request.cluster)
+        return (entry or self._first).authenticator.identify(request, certified)
 
     def answer_now(self, request: Request) -> Answer | None:
         self._lead(request)
@@ -104,7 +108,8 @@ class Gate:
             return await self._first.handler.handle(request)
         entry = self._entries.get(request.cluster)
         if entry is None:
-            return error_answer(_refused(request) or _unknown(request.cluster))
+            unknown = _unknown(request.cluster) if self.is_complete else _not_yet(request.cluster)
+            return error_answer(_refused(request) or unknown)
         answer = await entry.handler.handle(request)
         if answer.status == 301:
             # The cluster knows its own paths, and not the way to them.
@@ -182,6 +187,10 @@ def _refused(request: Request) -> ApiError | None:
     error = Forbidden(f'forbidden: User "{request.user.name}" cannot {verb} path "{path}"')
     error.shows_details = True
     return error
+
+
+def _not_yet(name: str) -> ApiError:
+    return Unavailable(f"cluster {name!r} is not served now: the server starts or stops", retry_after=1)
 
 
 def _unknown(name: str) -> NotFound:

@@ -84,9 +84,12 @@ def album(view: View, answers: Answers) -> Album:
     same = [one for one in every if one.holds == holds]
     highest = every[-1].number if every else 0
     if not same:
-        wanted = _picture(view.obj, _new_mark(view, template), holds, template, highest + 1)
+        tag = _new_mark(view, template)
+        # The last copy of a revision to return to may be in works that are about to be rewritten.
+        lost = list(_recovery(view, view.current, every, answers, highest + 1)) if tag != view.current else []
+        wanted = _picture(view.obj, tag, holds, template, highest + 1 + len(lost))
         collides = view.world.get(revision_ref(view.obj, wanted.tag)) is not None
-        records: list[Action] = [take(view.obj, template, wanted.tag, wanted.number)]
+        records: list[Action] = [*lost, take(view.obj, template, wanted.tag, wanted.number)]
         return Album(
             wanted=wanted,
             current=view.current,
@@ -126,11 +129,23 @@ def _picture(owner: Obj, tag: str, holds: str, template: Obj, number: int = 0) -
 
 def _new_mark(view: View, template: Obj) -> str:
     """Return the mark of a template that no revision holds: the one it had before, if it was looked at before."""
-    if view.update:
-        for collisions in range(view.collisions + 1):
-            if mark(template, collisions) == view.update:
-                return view.update
+    known = view.update and view.world.get(revision_ref(view.obj, view.update)) is None
+    if known and _is_mark_of(view, template):
+        return view.update
     return mark(template, view.collisions)
+
+
+def _is_mark_of(view: View, template: Obj) -> bool:
+    """Say whether the mark that was last looked at is one of this template's."""
+    return any(mark(template, collisions) == view.update for collisions in range(view.collisions + 1))
+
+
+def is_renamed(view: View, revisions: Album) -> bool:
+    """Say whether the template is the one that was last looked at, under another mark."""
+    if not view.update:
+        return False
+    same = {one.tag for one in revisions.duplicates}
+    return view.update in same or _is_mark_of(view, revisions.wanted.template)
 
 
 def _corrections(owner: Obj, every: Sequence[Kept], wanted: Kept | None, number: int) -> Iterator[Action]:
@@ -183,5 +198,7 @@ def forget(view: View, revisions: Album) -> tuple[Action, ...]:
     past = history(one.revision for one in revisions.kept if one.name not in doubled)
     keep = {one.name for one in past.revisions if one.tag in live}
     gone = {one.name for one in prune(past, limit=view.limits.revision_history_limit, keep=keep)}
-    gone |= {one.name for one in revisions.duplicates if one.tag not in carried}
+    gone |= {
+        one.name for one in revisions.duplicates if one.tag not in carried or one.tag == revisions.wanted.tag
+    }
     return tuple(delete(one.obj) for one in revisions.kept if one.name in gone)

@@ -37,7 +37,7 @@ def march(
     return replace(leading, standing=standing, look_again=min(waits, default=None))
 
 
-_OVER = {Standing.SETTLED, Standing.HELD}
+_OVER = {Standing.SETTLED}
 
 
 def _others(

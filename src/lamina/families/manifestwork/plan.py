@@ -38,6 +38,7 @@ from lamina.families.manifestwork.progress import Progress, progress
 from lamina.families.manifestwork.situation import (
     APPLIED,
     INVALID_NAME,
+    NOT_FOUND,
     PROGRESSING,
     Findings,
     Said,
@@ -121,7 +122,8 @@ def _say(view: View, wanted: Made, because: str) -> Plan:
 
 def _roll(view: View, revisions: Album, now: datetime) -> Plan:
     wanted, stable = revisions.wanted, revisions.stable
-    changed = wanted.tag != view.update
+    # A template under another mark is the same template, and an abort of it stands.
+    changed = wanted.tag != view.update and not albums.is_renamed(view, revisions)
     recorded = None if changed else view.aborted_at
     goal = wanted
     if recorded is not None:
@@ -147,24 +149,28 @@ def _roll(view: View, revisions: Album, now: datetime) -> Plan:
         updated=sum(one.counts.updated for one in marches),
         overdue=bool(over),
         failing=any(one.toll.failing for one in marches),
+        unknown=any(one.placed.reason == NOT_FOUND for one in marches),
     )
     here = situation(findings)
     forward = recorded is None and aborted_at is None
     movers = _restored(marches, goal) if not forward else _moved(marches)
     because = why(view, revisions, marches, here, breach)
     works = list(_writes(view, marches, movers, goal, now)) if goal.template else []
+    removals, forgotten = list(_removals(view, marches)), list(albums.forget(view, revisions))
     outcome = Outcome(
         situation=here,
         findings=findings,
         because=because,
         aborted_at=aborted_at,
         moves=sum(len(those) for those in movers),
+        tries=bool(works or removals or forgotten),
     )
     said = set_status(view.obj, status(view, revisions, marches, outcome, now))
     told = list(news(view, revisions, outcome, now))
     if breach and not can_return:
         told.append(missing(view, no_way_back(view, revisions), now))
-    stages = _stages(view, revisions, marches, said, told, works, after=here is Situation.TURNED)
+    deeds: list[tuple[str, Sequence[Action]]] = [("write works", works), ("remove works", removals)]
+    stages = _stages(revisions, said, told, deeds, forgotten, after=here is Situation.TURNED)
     return Plan(
         stages=stages,
         look_again=_sooner(marches) if forward else None,
@@ -186,32 +192,31 @@ def _abort(revisions: Album, marches: Sequence[Progress]) -> str:
         (
             one.toll.overdue
             for one in marches
-            if one.toll.overdue and one.placed.strategy.aborts and one.placed.strategy.deadline is not None
+            if one.toll.overdue
+            and one.placed.strategy.aborts
+            and one.placed.strategy.deadline is not None
+            # Of one whose groups are not known, nobody can say how many are tolerated where.
+            and not one.placed.frozen
         ),
         "",
     )
 
 
 def _stages(
-    view: View,
     revisions: Album,
-    marches: Sequence[Progress],
     said: Action | None,
     told: Sequence[Action],
-    works: Sequence[Action],
+    deeds: Sequence[tuple[str, Sequence[Action]]],
+    forgotten: Sequence[Action],
     *,
     after: bool,
 ) -> tuple[Stage, ...]:
     """Return the stages of a pass, from the record to the deed."""
-    report: list[tuple[str, list[Action]]] = [("say so", [said])] if said is not None else []
-    report += [("tell", list(told))] if said is not None else []
-    deeds: list[tuple[str, list[Action]]] = [
-        ("write works", list(works)),
-        ("remove works", list(_removals(view, marches))),
-    ]
-    order: list[tuple[str, list[Action]]] = [("record the revision", list(revisions.records))]
+    report: list[tuple[str, Sequence[Action]]] = [("say so", [said])] if said is not None else []
+    report += [("tell", told)] if said is not None else []
+    order: list[tuple[str, Sequence[Action]]] = [("record the revision", revisions.records)]
     order += [*deeds, *report] if after else [*report, *deeds]
-    order.append(("forget revisions", list(albums.forget(view, revisions))))
+    order.append(("forget revisions", forgotten))
     return tuple(
         # How far the way back has come is a report, and is made whatever became of it.
         Stage(name, tuple(actions), even_after_failure=after and name in ("say so", "tell"))

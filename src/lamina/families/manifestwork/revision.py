@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lamina.core.plan import Create
 from lamina.core.revision import Revision
@@ -17,7 +18,7 @@ from lamina.families.manifestwork.names import (
     REVISION_VERSION,
     owner_key,
 )
-from lamina.families.manifestwork.template import identity, revision_name, template_of
+from lamina.families.manifestwork.template import identity, revision_name
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
@@ -64,8 +65,7 @@ def kept(obj: Obj) -> Kept:
 
 
 def _kept(obj: Obj) -> Kept:
-    data, name = obj.get("data"), meta.name(obj)
-    template = template_of(data) if isinstance(data, dict) else {}
+    name, template = meta.name(obj), _template(obj.get("data"))
     number = obj.get("revision")
     return Kept(
         revision=Revision(
@@ -75,9 +75,24 @@ def _kept(obj: Obj) -> Kept:
             tag=meta.labels(obj).get(HASH) or name.rpartition("-")[2],
             born=meta.metadata(obj).get("creationTimestamp") or "",
         ),
-        holds=identity(template) if isinstance(template, dict) and template else "",
+        holds=_held(template),
         obj=obj,
     )
+
+
+def _template(data: Any) -> Obj:
+    """Return the template in what somebody may have written by hand; an empty one where there is none."""
+    spec = data.get("spec") if isinstance(data, dict) else None
+    template = spec.get("manifestWorkTemplate") if isinstance(spec, dict) else None
+    return template if isinstance(template, dict) else {}
+
+
+def _held(template: Obj) -> str:
+    try:
+        return identity(template) if template else ""
+    except (TypeError, ValueError):
+        # What cannot be written down again is as good as lost.
+        return ""
 
 
 def revision_ref(owner: Obj, tag: str) -> Ref:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lamina.core.family import Account, Place
@@ -125,7 +126,9 @@ def rollback(view: View, to: int | None) -> Plan:
     """
     revisions = album(view, Answers())
     ref = meta.ref(view.obj)
-    wanted = to_return_to(ref, _told(revisions), revisions.wanted.number, to)
+    # What a revision held that cannot be read is nothing to return to.
+    readable = replace(revisions, kept=tuple(one for one in revisions.kept if one.holds))
+    wanted = to_return_to(ref, _told(readable), revisions.wanted.number, to)
     old = view.obj.get("spec") or {}
     past = {**view.obj, "spec": {**old, "manifestWorkTemplate": wanted.snapshot}}
     return one_stage(

@@ -97,6 +97,8 @@ class Findings:
     updated: int
     overdue: bool
     failing: bool
+    unknown: bool = False
+    """Whether it is not known whom some placement selects."""
 
 
 def situation(findings: Findings) -> Situation:
@@ -112,7 +114,8 @@ def situation(findings: Findings) -> Situation:
         return Situation.LATE
     if findings.failing:
         return Situation.FAILING
-    if is_done:
+    if is_done and (findings.is_current or not findings.unknown):
+        # Nobody is promoted while a placement's clusters may be missing.
         return Situation.DONE
     return Situation.UNDER_WAY if progressing(findings).reason == CREATED else Situation.AGAIN
 

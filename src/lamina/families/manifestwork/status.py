@@ -43,6 +43,8 @@ class Outcome:
     aborted_at: datetime | None
     moves: int
     """How many works are about to be written."""
+    tries: bool = False
+    """Whether anything is tried that may be refused."""
 
 
 def status(
@@ -105,13 +107,13 @@ def _conditions(
             value,
             now=now,
             reason=reason,
-            message=_kept_complaint(made, name, message, outcome.moves)[:_LONGEST],
+            message=_kept_complaint(made, name, message, tries=outcome.tries)[:_LONGEST],
             generation=meta.generation(view.obj),
         )
     return list(made)
 
 
-def _kept_complaint(made: Sequence[Condition], name: str, message: str, moves: int) -> str:
+def _kept_complaint(made: Sequence[Condition], name: str, message: str, *, tries: bool) -> str:
     """
     Return what a condition says, with what was refused the last time while the same is tried again.
 
@@ -119,7 +121,7 @@ def _kept_complaint(made: Sequence[Condition], name: str, message: str, moves: i
     """
     old = conditions.find(made, name)
     before = old.get("message", "") if old is not None else ""
-    return before if moves and before.startswith(message + REFUSED) else message
+    return before if tries and before.startswith(message + REFUSED) else message
 
 
 def _verified(marches: Sequence[Progress]) -> tuple[Said, str]:

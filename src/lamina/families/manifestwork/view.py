@@ -165,9 +165,10 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
         how = strategy(api.placement_ref(value, place))
     except SpecError as wrong:
         frozen, reason = str(wrong), "NotAsExpected"
-    if placement is None:
+    if placement is None or meta.is_deleting(placement):
+        # One that goes takes its decisions along, one after another.
         frozen, reason = f"placement {name} is not there", "PlacementDecisionNotFound"
-    elif _is_undecided(decisions, groups, status.get("numberOfSelectedClusters") or 0):
+    elif _is_undecided(decisions, groups, status):
         frozen, reason = f"the decisions of placement {name} are not there", "PlacementDecisionNotFound"
     if frozen and reason != "NotAsExpected":
         groups = (Group(index=0, clusters=tuple(sorted(first))),)
@@ -183,15 +184,18 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
     )
 
 
-def _is_undecided(decisions: Collection[Obj], groups: Sequence[Group], selected: int) -> bool:
+def _is_undecided(decisions: Collection[Obj], groups: Sequence[Group], status: Obj) -> bool:
     """
     Say whether decisions that there must be are not there.
 
     They may have been deleted by hand, or be on their way: one is made first, and
     says whom it is about afterwards. Nobody loses its work over that.
     """
-    unsaid = [one for one in decisions if "decisions" not in (one.get("status") or {})]
-    return selected > len(clusters_of(groups)) and (not decisions or bool(unsaid))
+    if (status.get("numberOfSelectedClusters") or 0) <= len(clusters_of(groups)):
+        return False
+    unsaid = any("decisions" not in (one.get("status") or {}) for one in decisions)
+    told = {name for group in status.get("decisionGroups") or () for name in group.get("decisions") or ()}
+    return not decisions or unsaid or bool(told - {meta.name(one) for one in decisions})
 
 
 def _by_cluster(works: Sequence[Work]) -> tuple[Mapping[str, Work], tuple[Work, ...]]:

@@ -50,8 +50,10 @@ def content_of(pod: Obj) -> bytes | None:
         content = orjson.dumps([(pod.get("metadata") or {}).get("annotations"), spec])
     except TypeError:
         return None
-    for volume in volumes:
-        name = volume.get("name")
-        if isinstance(name, str) and _TOKEN.fullmatch(name):
-            content = content.replace(name.encode(), _ANY_TOKEN)
+    tokens = [name for one in volumes if isinstance(name := one.get("name"), str) and _TOKEN.fullmatch(name)]
+    if len(tokens) > 1:
+        # Which of them is which matters then, and whether they are two.
+        return None
+    for name in tokens:
+        content = content.replace(name.encode(), _ANY_TOKEN)
     return content if len(content) <= _LONGEST else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from lamina.errors import BadRequest, Unexplained
+from lamina.errors import AlreadyExists, BadRequest, Unexplained
 from lamina.merge.apply import apply as merge_apply
 from lamina.merge.managed import Manager
 from lamina.merge.wording import plain
@@ -27,6 +27,7 @@ from lamina.server.plane import Plane, Target
 from lamina.server.preconditions import check_version
 from lamina.server.rendering import object_answer, shown
 from lamina.server.request import Answer, Request
+from lamina.server.reviewing import Moved
 from lamina.server.specials import await_account
 from lamina.server.verbs.create import put_new
 from lamina.server.verbs.update import put
@@ -105,7 +106,11 @@ async def _create(
     place(target, obj)
     await await_account(plane, target, obj)
     obj = await admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
-    row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
+    try:
+        row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
+    except AlreadyExists:
+        # Made by somebody else while webhooks were asked: then this is a change to it.
+        raise Moved from None
     return object_answer(request, kind, shown(kind, row), plane.now(), status=201)
 
 

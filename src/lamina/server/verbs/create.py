@@ -57,6 +57,8 @@ async def store_new(
 async def put_new(plane: Plane, target: Target, obj: Made, user: Identity, *, dry_run: bool) -> Row:
     """Store an admitted object that is not there yet, and return its row; a dry run only looks whether it could."""
     kind = target.kind
+    # Once more: webhooks take their time, and a namespace may have ended meanwhile.
+    admit_namespace(plane, target, target.name)
     before_create(plane, target, obj, user)
     stored = kind.shape.store(obj) if kind.converts or kind.custom else obj
     if dry_run:

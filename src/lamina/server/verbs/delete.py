@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from lamina.errors import BadRequest
+from lamina.errors import BadRequest, Conflict, NotFound
 from lamina.objects.types import Made, Obj
 from lamina.server import body as bodies
 from lamina.server import words
@@ -37,6 +37,7 @@ from lamina.server.verbs.update import is_released
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _POLICIES = ("Background", "Foreground", "Orphan")
+_ATTEMPTS = 8
 
 
 class DeleteOptions(NamedTuple):
@@ -76,15 +77,30 @@ async def delete_collection(plane: Plane, request: Request, target: Target) -> A
     page = await read(plane, request, target, Selection(target.kind, request))
     for one in page.rows:
         spot = target._replace(namespace=one.key.namespace, name=one.key.name)
-        row = plane.store.newest(spot.key)
-        if row is not None:
-            # Whoever deletes a collection names nothing in it.
-            await end(plane, spot, row, options, _asking(plane, request, spot._replace(name=""), options))
+        await _end_one(plane, request, spot, options)
     metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
     found = [shown(target.kind, row) for row in page.rows]
     return list_answer(request, target.kind, found, metadata, plane.now())
+
+
+async def _end_one(plane: Plane, request: Request, spot: Target, options: DeleteOptions) -> None:
+    """End one of a collection, as it is by then: somebody may change it while webhooks are asked."""
+    # Whoever deletes a collection names nothing in it.
+    asking = _asking(plane, request, spot._replace(name=""), options)
+    for _ in range(_ATTEMPTS):
+        row = plane.store.newest(spot.key)
+        if row is None:
+            return
+        try:
+            await end(plane, spot, row, options, asking)
+            return
+        except (Conflict, NotFound):
+            now = plane.store.newest(spot.key)
+            if now is not None and now.version == row.version:
+                raise
+    raise words.conflict(spot.kind, spot.name)
 
 
 def _asking(

@@ -47,9 +47,7 @@ class Caller:
                 server_hostname=where.server or None,
                 allow_redirects=False,
             ) as answer:
-                data = await answer.content.read(_MOST + 1)
-                if len(data) > _MOST:
-                    raise Unanswered(f"the answer is longer than {_MOST} bytes")
+                data = await _whole(answer)
                 if answer.status != _OK:
                     shown = data[:1024].decode(errors="replace").strip()
                     raise Unanswered(shown or "the server rejected our request for an unknown reason")
@@ -64,11 +62,23 @@ class Caller:
         if session is None or session.closed:
             given = base64.b64decode(authority).decode() if authority else None
             context = ssl.create_default_context(cadata=given)
-            connector = aiohttp.TCPConnector(limit=0, ssl=context)
+            # Many webhooks serve one connection at a time: one that is kept would keep everybody else out.
+            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=context)
             session = self._sessions[authority] = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar()
             )
         return session
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    """Return all of an answer, in however many pieces it comes."""
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MOST:
+            raise Unanswered(f"the answer is longer than {_MOST} bytes")
+    return b"".join(pieces)
 
 
 def _reason(error: Exception) -> str:

@@ -34,10 +34,11 @@ def question(attempt: Attempt, kind: Kind, uid: str) -> bytes:
 def verdict(name: str, body: bytes, uid: str) -> tuple[ApiError | None, list[str]]:
     """Return the refusal in an answer, if it is one, and what the writer is to be warned of."""
     answer = _answer(body, uid)
-    warnings = [one for one in answer.get("warnings") or () if isinstance(one, str)]
-    if answer.get("allowed") is True:
-        return None, warnings
-    return _refused(name, answer.get("status") or {}), warnings
+    warnings, status = answer.get("warnings") or [], answer.get("status") or {}
+    if not isinstance(warnings, list) or not isinstance(status, dict):
+        raise BadAnswer("failed to call webhook: warnings have to be a list, and a status a map")
+    told = [one for one in warnings if isinstance(one, str)]
+    return (None if answer.get("allowed") is True else _refused(name, status)), told
 
 
 def _answer(body: bytes, uid: str) -> Mapping[str, Any]:
@@ -69,11 +70,16 @@ def _invalid(why: str) -> BadAnswer:
 
 def _refused(name: str, status: Mapping[str, Any]) -> ApiError:
     denied = f"admission webhook {quoted(name)} denied the request"
-    why = status.get("message") or status.get("reason")
+    reason, details = status.get("reason") or "", status.get("details") or {}
+    if not isinstance(reason, str) or not isinstance(details, dict):
+        raise BadAnswer(
+            "failed to call webhook: the reason of a status has to be text, and its details a map"
+        )
+    why = status.get("message") or reason
     made: Made = {
-        "reason": status.get("reason") or "",
+        "reason": reason,
         "message": f"{denied}: {why}" if why else f"{denied} without explanation",
-        "details": status.get("details") or {},
+        "details": details,
     }
     code = status.get("code")
     # A refusal is never told with the code of a success.

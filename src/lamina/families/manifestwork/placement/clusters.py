@@ -73,7 +73,8 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
     ends = _ends(view)
     said, told = _conditions(view, ends, now)
     status = set_status(view.cluster, {**(view.cluster.get("status") or {}), "conditions": said})
-    taints = _taints(view.cluster, said, now)
+    # One after the other: a taint that names the version before its status was written is refused.
+    taints = _taints(view.cluster, said, now) if status is None else None
     stages = (
         Stage("give it a namespace", tuple(_namespace(view))),
         Stage("give it a lease", tuple(_lease(view, now))),

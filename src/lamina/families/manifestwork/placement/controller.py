@@ -32,11 +32,13 @@ def _bearing(cluster: Obj) -> object:
     """Return what a choice may depend on; that a cluster was heard of again is not in it."""
     status = cluster.get("status") or {}
     known = {field: value for field, value in status.items() if field != "conditions"}
+    said = [(one.get("type"), one.get("status"), one.get("reason")) for one in status.get("conditions") or ()]
     return (
         meta.labels(cluster),
         meta.annotations(cluster),
         cluster.get("spec"),
         known,
+        said,
         meta.is_deleting(cluster),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from lamina.core.plan import Action, Create, Patch, Stage, change, delete
 from lamina.families.manifestwork.names import (
@@ -39,29 +40,25 @@ def stages(
     placement: Obj, wanted: Sequence[Slice], there: Mapping[int, Obj], decisions: Iterable[Obj]
 ) -> tuple[Stage, ...]:
     """Return what makes the decisions be these."""
-    selected = {name for one in wanted for name in one.clusters}
     made: list[Action] = []
-    gained: list[Action] = []
-    given_up: list[Action] = []
     for one in wanted:
         found = there.get(one.number)
         if found is None:
             made.append(Create(obj=_decision(placement, one)))
-            continue
-        if _wrong_labels(placement, found, one):
+        elif _wrong_labels(placement, found, one):
             made.append(change(found, {"metadata": {"labels": _labels(placement, one)}}))
-        held = [own["clusterName"] for own in (found.get("status") or {}).get("decisions") or ()]
-        both = [*one.clusters, *(name for name in held if name in selected and name not in one.clusters)]
-        first = tuple(sorted(both[:MOST_IN_ONE]))
-        if first != tuple(held) or "decisions" not in (found.get("status") or {}):
-            gained.append(_state(found, first))
-        if first != one.clusters:
-            given_up.append(_state(found, one.clusters))
+    moves = _moves(wanted, there)
+    gained = [_state(there[number], names) for number, names in moves.first.items()]
+    given_up = [_state(there[number], names) for number, names in moves.then.items()]
     keep = {decision_name(placement, one.number) for one in wanted}
-    ended = [delete(one) for one in decisions if meta.name(one) not in keep and not meta.is_deleting(one)]
-    if any(isinstance(one, Create) for one in made):
-        # Those that are made hold nobody yet: until they do, nobody is given up for them.
-        given_up, ended = [], []
+    selected = {name for one in wanted for name in one.clusters}
+    ended = [
+        delete(one)
+        for one in decisions
+        if meta.name(one) not in keep
+        and not meta.is_deleting(one)
+        and not (set(_held(one)) & selected) - moves.present
+    ]
     found_stages = (
         Stage("make decisions", tuple(made)),
         Stage("say who is chosen", tuple(gained)),
@@ -69,6 +66,56 @@ def stages(
         Stage("end decisions", tuple(ended)),
     )
     return tuple(stage for stage in found_stages if stage.actions)
+
+
+class _Moves(NamedTuple):
+    """Who is written where, first and then, by the number of the object; and who is somewhere after the first."""
+
+    first: dict[int, tuple[str, ...]]
+    then: dict[int, tuple[str, ...]]
+    present: set[str]
+
+
+def _moves(wanted: Sequence[Slice], there: Mapping[int, Obj]) -> _Moves:
+    """
+    Return the writes that leave nobody in no object who is to be in one.
+
+    An object first gains, and keeps whoever is to be elsewhere and is not there
+    yet. One that has no room for both waits for the others, unless everybody would.
+    """
+    home = {name: one.number for one in wanted for name in one.clusters}
+    slices = {one.number: one.clusters for one in wanted if one.number in there}
+    held = {number: _held(there[number]) for number in slices}
+    known = {number: frozenset(names) for number, names in held.items()}
+    first: dict[int, tuple[str, ...]] = {}
+    crowded: set[int] = set()
+    for number, names in slices.items():
+        leaving = [one for one in held[number] if home.get(one, number) != number]
+        kept = [one for one in leaving if one not in known.get(home[one], ())]
+        if len(names) + len(kept) > MOST_IN_ONE:
+            crowded.add(number)
+        elif (new := tuple(sorted((*names, *kept)))) != held[number] or not _is_said(there[number]):
+            first[number] = new
+    if crowded and not first and len(slices) == len(wanted):
+        # Two that are full and change places: somebody has to begin.
+        first, crowded = {number: slices[number] for number in crowded}, set()
+    after = {number: frozenset(first.get(number, held[number])) for number in slices}
+    then = {
+        number: names
+        for number, names in slices.items()
+        if number not in crowded
+        and after[number] != frozenset(names)
+        and all(one in after.get(home[one], ()) for one in after[number] if one in home)
+    }
+    return _Moves(first, then, {name for names in after.values() for name in names})
+
+
+def _is_said(decision: Obj) -> bool:
+    return "decisions" in (decision.get("status") or {})
+
+
+def _held(decision: Obj) -> tuple[str, ...]:
+    return tuple(one["clusterName"] for one in (decision.get("status") or {}).get("decisions") or ())
 
 
 def _state(decision: Obj, clusters: Sequence[str]) -> Patch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 
 from lamina.core.pace import Rounding, amount
 from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
@@ -77,28 +77,19 @@ def _cut(clusters: Sequence[Obj], size: int) -> Iterator[tuple[str, ...]]:
 def slices(groups: Sequence[Group], there: Mapping[int, Obj]) -> list[Slice]:
     """Return the objects that hold these groups, given those that are there by number."""
     found: list[Slice] = []
-    taken: set[int] = set()
+    serving: dict[tuple[str, str], list[int]] = {}
+    for number in sorted(there):
+        labels = meta.labels(there[number])
+        serving.setdefault((labels.get(GROUP_INDEX, ""), labels.get(GROUP_NAME, "")), []).append(number)
+    # Those that are there keep their numbers; new ones get what is free, the lowest first.
+    free = (number for number in count(1) if number not in there)
     for own in groups:
-        numbers = [number for number in sorted(there) if _serves(there[number], own) and number not in taken]
         needed = max(1, -(-len(own.clusters) // MOST_IN_ONE))
-        taken.update(numbers[:needed])
-        holding = [(number, _held(there[number])) for number in numbers[:needed]]
-        while len(holding) < needed:
-            number = next(one for one in range(1, len(there) + len(taken) + 2) if _is_free(one, there, taken))
-            taken.add(number)
-            holding.append((number, ()))
+        numbers = serving.get((str(own.index), own.name), [])[:needed]
+        holding: list[tuple[int, tuple[str, ...]]] = [(number, _held(there[number])) for number in numbers]
+        holding += ((next(free), ()) for _ in range(needed - len(holding)))
         found += _filled(own, holding)
     return sorted(found, key=lambda one: (one.group.index, one.number))
-
-
-def _is_free(number: int, there: Mapping[int, Obj], taken: set[int]) -> bool:
-    """Say whether a number may be given away: to an object that is not there, for those that are keep theirs."""
-    return number not in taken and number not in there
-
-
-def _serves(decision: Obj, own: Group) -> bool:
-    labels = meta.labels(decision)
-    return labels.get(GROUP_INDEX) == str(own.index) and labels.get(GROUP_NAME, "") == own.name
 
 
 def _held(decision: Obj) -> tuple[str, ...]:
@@ -109,7 +100,8 @@ def _filled(own: Group, holding: Sequence[tuple[int, tuple[str, ...]]]) -> Itera
     wanted, placed = set(own.clusters), set[str]()
     kept: list[list[str]] = []
     for _, held in holding:
-        staying = [name for name in dict.fromkeys(held) if name in wanted - placed][:MOST_IN_ONE]
+        staying = [name for name in dict.fromkeys(held) if name in wanted and name not in placed]
+        staying = staying[:MOST_IN_ONE]
         placed.update(staying)
         kept.append(staying)
     new = iter([name for name in own.clusters if name not in placed])

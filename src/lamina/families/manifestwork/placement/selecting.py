@@ -53,7 +53,7 @@ def selector(asked: ClusterSelector, field: str) -> Matches:
 def claims_of(cluster: Obj) -> dict[str, str]:
     """Return what a cluster claims of itself, by name."""
     claims = (cluster.get("status") or {}).get("clusterClaims") or ()
-    return {claim["name"]: claim["value"] for claim in claims}
+    return {claim["name"]: claim["value"] for claim in claims if "name" in claim and "value" in claim}
 
 
 def _labels(asked: Obj, field: str) -> LabelSelector:

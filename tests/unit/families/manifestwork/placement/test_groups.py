@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,6 +96,23 @@ def test_nobody_is_missed_while_groups_are_cut_anew() -> None:
 
     assert land.chosen() == [["c0", "c1"], ["c2", "c3"], ["c4", "c5"]]
     assert seen and all(names == stays for names in seen)
+
+
+@pytest.mark.parametrize("many", [200, 250])
+def test_nobody_is_missed_while_full_objects_shift(many: int) -> None:
+    """A cluster that comes first in groups of a hundred moves one out of each of them."""
+    land = ground(*(f"c{number:03}" for number in range(many)))
+    land.place(**in_groups(clustersPerDecisionGroup=100))
+    stays = {name for names in land.chosen() for name in names}
+
+    land.clusters("a")
+    missed: list[set[str]] = []
+    land.listeners.append(lambda *_: missed.append(stays - {name for names in _held(land) for name in names}))
+    land.scheduled()
+
+    assert not any(missed)
+    assert land.chosen()[0][0] == "a"
+    assert sorted(name for names in land.chosen() for name in names) == sorted({*stays, "a"})
 
 
 def _held(land: Land) -> list[list[str]]:
