@@ -12,7 +12,7 @@ import structlog
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.errors import Unreachable
-from lamina.objects.types import Made
+from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.leases import Leases, Terms, shard_of
 from tests.runtime.cluster import embedded
 
@@ -142,3 +142,39 @@ def test_an_owner_has_the_same_shard_everywhere() -> None:
     assert shard_of("anything", 1) == 0
     shares = [shard_of(str(uuid4()), 4) for _ in range(4000)]
     assert all(800 < shares.count(number) < 1200 for number in range(4))
+
+
+class Waits:
+    """A server on which somebody else leads and renews, and whose first answer takes longer than a lease lasts."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self.asked = self.taken = 0
+
+    async def get(self, ref: Ref) -> Made:
+        self.asked += 1
+        self.time += 20.0 if self.asked == 1 else 0.1
+        spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 15, "renewTime": "then"}
+        return {"metadata": {"name": ref.name, "resourceVersion": "1"}, "spec": spec}
+
+    async def create(self, obj: Obj, *, manager: str | None = None) -> Made:
+        raise AssertionError("it is there")
+
+    async def update(self, obj: Obj, *, manager: str | None = None) -> Made:
+        self.taken += 1
+        return dict(obj)
+
+
+async def test_a_lease_is_not_older_than_it_has_been_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the answer took: whoever leads may have renewed a moment before it came."""
+    server = Waits()
+    monkeypatch.setattr("lamina.runtime.leases.monotonic", lambda: server.time)
+    leases = Leases(server, "me", Terms(retry=0.001), structlog.get_logger())
+    running = asyncio.create_task(leases.run())
+
+    await until(lambda: server.asked >= 5)
+
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    assert server.taken == 0

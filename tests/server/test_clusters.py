@@ -12,9 +12,11 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.errors import Gone, UnknownKind
+from lamina.errors import Gone, Unavailable, UnknownKind
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
+from lamina.server.gate import Entry, Gate
+from lamina.server.request import ADMIN, Request
 from lamina.server.store import Key
 from lamina.settings import Settings
 from tests.runtime.cluster import at, config_map, definition, until, until_gone, until_there
@@ -459,3 +461,16 @@ async def test_what_is_compacted_is_gone_for_every_cluster(tmp_path: Path) -> No
         with pytest.raises(Gone):
             async with aclosing(east.watch(kind, version=version)) as events:
                 await anext(events)
+
+
+async def test_a_cluster_that_is_not_reached_yet_is_not_said_to_be_unknown(app: App) -> None:
+    """Whoever hears that it is not there, or that nobody knows them, goes away for good."""
+    gate = Gate(Entry(app.cluster.api, app.cluster.authenticator), app.clusters)
+    request = Request("GET", "/clusters/east/api/v1/namespaces", user=ADMIN)
+
+    with pytest.raises(Unavailable):
+        gate.identify(Request("GET", "/clusters/east/api/v1/namespaces"))
+    assert (await gate.handle(request)).status == 503
+
+    gate.is_complete = True
+    assert (await gate.handle(Request("GET", "/clusters/east/api", user=ADMIN))).status == 404

@@ -96,7 +96,8 @@ def _object(file: Path) -> dict[str, Any]:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         loaded = load_yaml(data)
     except (OSError, YamlError) as error:
-        raise SettingsError(f"cannot read {file}: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"cannot read {file}: {why}") from None
     if not isinstance(loaded, dict):
         raise SettingsError(f"{file} does not hold an object", hint="each of its fields is a variable")
     return loaded

@@ -212,7 +212,8 @@ def _text(file: Path) -> str:
     try:
         return file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {file}: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"cannot read {file}: {why}") from None
 
 
 def _placed(kinds: Kinds, manifest: Made, namespace: str) -> Made:

@@ -345,6 +345,33 @@ def test_a_replacement_that_names_its_version_loses_against_somebody_quicker(
     )
 
 
+def test_a_collection_goes_whole_though_somebody_changes_it_meanwhile(
+    api: Api, namespace: str, webhook: Webhook, register: Register
+) -> None:
+    path, _ = config_map(namespace)
+    for name in ("a", "b"):
+        assert api.post(path, config_map(namespace, name, labels={"going": "yes"})[1]).code == 201
+    register(objectSelector={"matchLabels": {"going": "yes"}})
+    probe = config_map(namespace, "probe", labels={"going": "yes"})[1]
+    until(lambda: bool(api.post(f"{path}?dryRun=All", probe) and webhook.asked))
+    webhook.asked.clear()
+
+    def interrupted(request: dict[str, Any]) -> dict[str, Any]:
+        if len(webhook.asked) == 1 and request["operation"] == "DELETE":
+            webhook.answer = lambda request: ALLOWED
+            changed = api.patch(
+                f"{path}/{request['oldObject']['metadata']['name']}", {"data": {"k": "1"}}, content=MERGE
+            )
+            assert changed.code == 200
+        return ALLOWED
+
+    webhook.answer = interrupted
+    gone = api.delete(f"{path}?labelSelector=going%3Dyes")
+
+    assert gone.code == 200, gone.text
+    assert api.get(f"{path}?labelSelector=going%3Dyes").json["items"] == []
+
+
 def test_a_service_with_a_name_elsewhere_leads_there(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:

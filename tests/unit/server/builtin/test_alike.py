@@ -59,3 +59,12 @@ def test_a_pod_that_is_wrong_is_refused_however_many_like_it_are_right() -> None
     for _ in range(2):
         (wrong,) = validate_create("Pod", "", pod("c", "klmno", mounted="kube-api-access-abcde"))
         assert wrong.field == "spec.containers[0].volumeMounts[0].name"
+
+
+def test_a_pod_with_a_name_twice_is_not_taken_for_one_with_two_names() -> None:
+    names = ("kube-api-access-abcde", "kube-api-access-fghij")
+    sound = pod(volumes=[{"name": name, "emptyDir": {}} for name in names])
+    twice = pod(volumes=[{"name": names[0], "emptyDir": {}} for _ in names])
+
+    assert validate_create("Pod", "", sound) == []
+    assert validate_create("Pod", "", twice) != []
