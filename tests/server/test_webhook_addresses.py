@@ -1,5 +1,11 @@
-"""Where a webhook is reached that is registered by its service."""
+"""Where a webhook is reached that is registered by its service, and how its answer is read."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
+
+import aiohttp
 import pytest
 
 from lamina.objects.types import Made
@@ -7,6 +13,7 @@ from lamina.server.memory import MemoryStore
 from lamina.server.records import Records
 from lamina.server.store import Key
 from lamina.server.webhooks.address import NoWay, address
+from lamina.server.webhooks.calling import whole
 
 HOOK = {"service": {"namespace": "ops", "name": "hook", "path": "check"}}
 PORTS = [{"name": "https", "port": 443}]
@@ -67,3 +74,16 @@ async def test_a_service_with_nobody_behind_it_is_said_to_have_nobody(
 ) -> None:
     with pytest.raises(NoWay, match=why):
         address(HOOK, await records(service, endpoints), 10)
+
+
+async def test_an_answer_is_read_to_its_end_in_however_many_pieces_it_comes() -> None:
+    loop = asyncio.get_running_loop()
+    content = aiohttp.StreamReader(cast(Any, Mock(_reading_paused=False)), 2**16, loop=loop)
+    reading = asyncio.create_task(whole(cast(aiohttp.ClientResponse, SimpleNamespace(content=content))))
+    for piece in (b"not ", b"all ", b"at once"):
+        content.feed_data(piece)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    content.feed_eof()
+
+    assert await reading == b"not all at once"

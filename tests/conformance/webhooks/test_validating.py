@@ -393,6 +393,23 @@ def test_a_service_with_a_name_elsewhere_leads_there(
 if chosen_server() == "embedded":
     # On a machine without its network the real server has no way to a service.
 
+    def test_nothing_is_made_in_a_namespace_that_ended_while_a_webhook_was_asked(
+        api: Api, namespace: str, webhook: Webhook, register: Register
+    ) -> None:
+        register()
+        in_force(api, namespace, webhook)
+        path, body = config_map(namespace, "late")
+
+        def ended(request: dict[str, Any]) -> dict[str, Any]:
+            if request["name"] == "late":
+                api.delete(f"/api/v1/namespaces/{namespace}")
+                until(lambda: api.get(f"/api/v1/namespaces/{namespace}").code == 404)
+            return ALLOWED
+
+        webhook.answer = ended
+
+        assert said(api.post(path, body))[:2] == (404, "NotFound")
+
     def test_a_service_that_is_not_there_is_named(api: Api, namespace: str, register: Register) -> None:
         register(clientConfig={"service": {"namespace": namespace, "name": "gone"}})
         path, body = config_map(namespace, "a")

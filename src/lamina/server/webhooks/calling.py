@@ -47,7 +47,7 @@ class Caller:
                 server_hostname=where.server or None,
                 allow_redirects=False,
             ) as answer:
-                data = await _whole(answer)
+                data = await whole(answer)
                 if answer.status != _OK:
                     shown = data[:1024].decode(errors="replace").strip()
                     raise Unanswered(shown or "the server rejected our request for an unknown reason")
@@ -70,7 +70,7 @@ class Caller:
         return session
 
 
-async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+async def whole(answer: aiohttp.ClientResponse) -> bytes:
     """Return all of an answer, in however many pieces it comes."""
     pieces, size = [], 0
     async for piece in answer.content.iter_any():

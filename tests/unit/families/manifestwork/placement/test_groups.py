@@ -108,9 +108,12 @@ def test_nobody_is_missed_while_full_objects_shift(many: int) -> None:
     land.clusters("a")
     missed: list[set[str]] = []
     land.listeners.append(lambda *_: missed.append(stays - {name for names in _held(land) for name in names}))
+    fullest: list[int] = []
+    land.listeners.append(lambda *_: fullest.append(max(map(len, _held(land)))))
     land.scheduled()
 
     assert not any(missed)
+    assert max(fullest) == 100
     assert land.chosen()[0][0] == "a"
     assert sorted(name for names in land.chosen() for name in names) == sorted({*stays, "a"})
 
