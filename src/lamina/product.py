@@ -10,7 +10,9 @@ from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.definitions import is_established
 from lamina.core.family import Family
-from lamina.errors import LaminaError, NotFound, Unauthorized, Unavailable
+from lamina.core.foreign import Foreign, foreign
+from lamina.core.installing import is_there, marked
+from lamina.errors import LaminaError, NotFound, SettingsError, Unauthorized, Unavailable
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects import meta
@@ -73,13 +75,49 @@ async def reached(client: Client) -> None:
 
 
 async def install(client: Client, families: Sequence[Family]) -> None:
-    """Have the kinds of these families served; a definition that is there is brought up to date."""
-    definitions = [definition for family in families for definition in family.definitions()]
-    made = [await client.apply(definition, manager=MANAGER, force=True) for definition in definitions]
-    for definition in made:
-        if not is_established(definition):
-            await _established(client, meta.ref(definition))
-    await client.discover()
+    """
+    Have the kinds of these families served.
+
+    A definition of ours that is there is brought up to date; somebody else's is
+    left alone. SettingsError where a family could not keep its records in one.
+    """
+    wanted = [
+        (marked(definition), family.records.get(meta.name(definition), ()))
+        for family in families
+        for definition in family.definitions()
+    ]
+    # Side by side: a server may write what comes together at once.
+    news = await asyncio.gather(*(_state(client, *one) for one in wanted))
+    if any(news):
+        await client.discover()
+
+
+async def _state(client: Client, definition: Obj, records: Sequence[str]) -> bool:
+    """Have one definition on the server, and say whether that was news to it."""
+    ref = meta.ref(definition)
+    with suppress(NotFound):
+        found = await client.get(ref)
+        if is_established(found) and is_there(found, definition):
+            return False
+        if (theirs := foreign(found, definition, MANAGER)) is not None:
+            _leave(theirs, records)
+            return False
+    made = await client.apply(definition, manager=MANAGER, force=True)
+    if not is_established(made):
+        await _established(client, ref)
+    return True
+
+
+def _leave(theirs: Foreign, records: Sequence[str]) -> None:
+    """Say that a definition of somebody else's is left alone; SettingsError where nobody could run on it."""
+    if missing := theirs.misses(records):
+        raise SettingsError(
+            f"{theirs.name} was made by {theirs.by} and has no {', '.join(missing)}: "
+            "what is written there would be lost",
+            hint="take it over with `lamina crds | kubectl apply --server-side --force-conflicts -f -`",
+        )
+    tell = log.warning if theirs.lacks else log.info
+    tell("definition left alone", because=theirs.because)
 
 
 async def _established(client: Client, definition: Ref) -> None:

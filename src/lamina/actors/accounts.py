@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, itself, only
@@ -25,8 +26,7 @@ _DESCRIBED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A namespace that is there to stay, and what it has."""
 
     namespace: str

@@ -10,8 +10,9 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, itself, only
@@ -53,8 +54,7 @@ _BEGUN = (_IN_PROGRESS, _UNCONFIRMED, _COMPLETED)
 _NEVER = ("False", "NeverEstablished", "resource was never established")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A definition on its way out, and the objects of its kind that are known."""
 
     definition: Obj

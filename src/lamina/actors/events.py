@@ -10,8 +10,9 @@ times, and none of that is worth a look of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, only
@@ -34,8 +35,7 @@ _TOGETHER = timedelta(seconds=1)
 """How long a minute waits for more of its events: there is an hour's time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """Events to be judged by their age, and how many of them, the oldest, have to go whatever their age."""
 
     events: tuple[Obj, ...]

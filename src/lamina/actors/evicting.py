@@ -11,8 +11,9 @@ way out until it is back, and others take their place meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.placing import is_tolerated
 from lamina.core.controller import Controller, Watch, only
@@ -30,8 +31,7 @@ _POD, _NODE = GroupKind("", "Pod"), GroupKind("", "Node")
 _OVER = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A pod, and the taints of its node that send pods away."""
 
     pod: Obj

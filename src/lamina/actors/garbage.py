@@ -22,10 +22,11 @@ names it is either in its namespace, or the owner is in none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.core.controller import Controller, Watch, only
@@ -71,8 +72,7 @@ class Standing(Enum):
     """Of a kind that lives in namespaces, while the object does not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """One owner that an object names: where it should be, and whether it was seen in another namespace instead."""
 
     reference: OwnerRef
@@ -81,8 +81,7 @@ class Owner:
     elsewhere: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owned:
+class Owned(Struct, frozen=True, kw_only=True):
     """An object that names owners, and is not on its way out."""
 
     obj: Obj
@@ -90,16 +89,14 @@ class Owned:
     has_dependents: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orphaning:
+class Orphaning(Struct, frozen=True, kw_only=True):
     """An owner that is to leave its dependents behind."""
 
     obj: Obj
     dependents: tuple[Obj, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Struct, frozen=True, kw_only=True):
     """An owner that is to go after the dependents that block it."""
 
     obj: Obj

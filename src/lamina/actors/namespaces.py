@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from lamina.actors.events import last_written
 from lamina.actors.names import MANAGER
@@ -59,8 +60,7 @@ _FINE: Mapping[str, tuple[str, str]] = {
 """Each condition, and what it says while nothing is wrong: its reason and its message, with status False."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A namespace on its way out, what is known to be in it, and every kind that could be."""
 
     namespace: Obj

@@ -9,8 +9,9 @@ reporting, as far as anybody can see, and the pods on it are not ready either.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.events import normal
@@ -67,8 +68,7 @@ def _is_silenced(node: Obj) -> bool:
     return meta.annotations(node).get(NOT_READY, "false") != "false"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """One simulated node by name, and what is there of it."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from lamina.actors.amounts import added
 from lamina.objects import meta
@@ -26,8 +27,7 @@ _PORTS = "node(s) didn't have free ports for the requested pod ports"
 _FULL = "Too many pods"
 
 
-@dataclass(slots=True)
-class Room:
+class Room(Struct):
     """A node and what is taken of it; pods are put into it while a plan is made."""
 
     node: Obj

@@ -9,8 +9,9 @@ and is looked at again when a node changes or a place becomes free.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.amounts import counted, requested
 from lamina.actors.placing import Room, explained, host_ports, refusals
@@ -32,8 +33,7 @@ _TOGETHER = timedelta(milliseconds=20)
 """How long a pod waits for others that come with it: a ReplicaSet makes many at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """The pods that wait for a node, those that have one, and the nodes."""
 
     waiting: tuple[Obj, ...]

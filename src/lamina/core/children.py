@@ -9,9 +9,10 @@ with what is there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from lamina.objects import meta
 from lamina.objects.types import Obj
@@ -42,8 +43,7 @@ class Deed(StrEnum):
     """It is on its way out, and nothing can be done before it is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child(Generic[Key]):
+class Child(Struct, Generic[Key], frozen=True, kw_only=True):
     """One child as it should be and as it is; `differs` says whether those are two things."""
 
     key: Key

@@ -10,14 +10,14 @@ one target: then the one that comes first in the order given has it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 Target = TypeVar("Target", bound=object)
 
 
-@dataclass(frozen=True, slots=True)
-class Claims(Generic[Target]):
+class Claims(Struct, Generic[Target], frozen=True):
     """The revision, by name, that each target is on."""
 
     held: Mapping[Target, str] = field(default_factory=dict)

@@ -8,9 +8,10 @@ questions, has it plan, and carries the plan out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from lamina.core.plan import NOTHING, Plan
 from lamina.core.questions import Answers, Question
@@ -24,16 +25,23 @@ View = TypeVar("View")
 Selects: TypeAlias = Callable[[Kind], bool]
 Concerns: TypeAlias = Callable[[World, Change], Iterable[Ref]]
 
+EVERYWHERE = "*"
+"""The cluster of a watch that is about every cluster its controller is bound to, at home and elsewhere."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+
+class Watch(Struct, frozen=True, kw_only=True):
     """
     Which kinds a controller follows, and whom a change to one of their objects concerns.
 
     Every kind the server serves and `selects` wants is watched, from when it
     appears until it disappears, in `api_version` or, without one, in the
     version the server prefers. `named` narrows the watch to objects of one
-    name. With `metadata_only` nothing but metadata is fetched.
+    name, `namespace` to those of one namespace (kinds without namespaces are
+    not narrowed by it). With `metadata_only` nothing but metadata is fetched.
+
+    Without a `cluster` it watches the one its controller is at home on. Another
+    has a name that the controller chose for it; whoever runs the controller says
+    which cluster that is. Clusters may also come and go, and be watched EVERYWHERE.
     """
 
     selects: Selects
@@ -41,13 +49,14 @@ class Watch:
     keep: Keep = whole
     metadata_only: bool = False
     named: str = ""
+    namespace: str = ""
     api_version: str = ""
+    cluster: str = ""
     delay: timedelta = timedelta(0)
     """How long whom it concerns may wait for more of the kind to happen, where many changes mean one step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Controller(Generic[View]):
+class Controller(Struct, Generic[View], frozen=True, kw_only=True):
     """
     One controller.
 
@@ -80,8 +89,7 @@ class Controller(Generic[View]):
 AnyController: TypeAlias = Controller[Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """
     Controllers that come and go as objects do.
 

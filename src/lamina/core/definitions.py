@@ -67,6 +67,7 @@ def kinds_of(definition: Obj) -> tuple[Kind, ...]:
             namespaced=spec.get("scope") == "Namespaced",
             verbs=_VERBS,
             subresources=frozenset(version.get("subresources") or ()),
+            short=tuple(names.get("shortNames") or ()),
         )
         for version in spec.get("versions") or ()
         if version.get("served")

@@ -8,9 +8,11 @@ questions, and show what comes back in the same words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec import Struct, field
+
+from lamina.core.admission import Check
 from lamina.core.controller import AnyController, Source
 from lamina.core.history import History
 from lamina.core.plan import Plan
@@ -19,8 +21,7 @@ from lamina.core.world import World
 from lamina.objects.types import Made, Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where one target is: on which revision, in what state, since when as far as that is known, and why."""
 
     revision: int
@@ -29,8 +30,7 @@ class Place:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """
     How one owner stands: its history, where its targets are, and where they are going.
 
@@ -54,8 +54,7 @@ class Account:
         return sum(1 for number in self.targets.values() if number == self.goal)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """
     One design.
 
@@ -73,3 +72,7 @@ class Family:
     rollback: Callable[[World, Ref, int | None], Plan]
     rights: Callable[[Iterable[Obj]], Rights] = lambda objects: Rights()
     """What running these objects of its kinds takes."""
+    checks: tuple[Check, ...] = ()
+    """What API servers ask before they store an object of its kinds."""
+    records: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The fields it keeps its records in, by the name of the definition: without them it must not run."""

@@ -8,15 +8,15 @@ revisions, because the one that had it may be gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.core.revision import Revision
 from lamina.errors import RevisionNotFound
 from lamina.objects.types import Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     """The revisions of one owner, oldest first; `high_water` is the largest number ever given."""
 
     revisions: tuple[Revision, ...] = ()

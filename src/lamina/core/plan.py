@@ -8,17 +8,21 @@ earlier one is on the server.
 An action on an object that exists names the uid and the resourceVersion it was
 decided on. The server refuses it if either has moved on, and a refused action
 leads to a new plan, never to the same action again.
+
+An action is carried out on the cluster that its `ref` names; without a name,
+that is the one the controller is at home on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from lamina.errors import LaminaError
+from msgspec import Struct, field
+
+from lamina.errors import AlreadyExists, ApiError, Conflict, LaminaError, NotFound
 from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
@@ -33,19 +37,18 @@ class Propagation(StrEnum):
     ORPHAN = "Orphan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
+class Create(Struct, frozen=True, kw_only=True):
     """Make an object that is not there."""
 
     obj: Obj
+    cluster: str = ""
 
     @property
     def ref(self) -> Ref:
-        return meta.ref(self.obj)
+        return meta.ref(self.obj, self.cluster)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
+class Patch(Struct, frozen=True, kw_only=True):
     """
     Change the fields named in `patch` (a JSON merge patch: null removes), and no others.
 
@@ -59,20 +62,19 @@ class Patch:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replace:
+class Replace(Struct, frozen=True, kw_only=True):
     """Put an object in the place of the one it was made from, for endpoints that take nothing less."""
 
     obj: Obj
     subresource: str = ""
+    cluster: str = ""
 
     @property
     def ref(self) -> Ref:
-        return meta.ref(self.obj)
+        return meta.ref(self.obj, self.cluster)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Apply:
+class Apply(Struct, frozen=True, kw_only=True):
     """
     State the fields we care about, and let the server keep the rest.
 
@@ -85,14 +87,14 @@ class Apply:
     manager: str = ""
     """Under which name, where it is not the controller's own."""
     subresource: str = ""
+    cluster: str = ""
 
     @property
     def ref(self) -> Ref:
-        return meta.ref(self.obj)
+        return meta.ref(self.obj, self.cluster)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class Post(Struct, frozen=True, kw_only=True):
     """Hand something to a subresource that takes no less: a binding, an eviction. The server says what it did."""
 
     ref: Ref
@@ -100,8 +102,7 @@ class Post:
     subresource: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(Struct, frozen=True, kw_only=True):
     """Ask for the end of one object. Without a version, whatever has become of it since counts as decided."""
 
     ref: Ref
@@ -112,51 +113,52 @@ class Delete:
     """How many seconds it is given; None: as many as it asks for itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteAll:
+class DeleteAll(Struct, frozen=True, kw_only=True):
     """Ask for the end of every object of a kind in a namespace, known or not; no namespace: the cluster."""
 
     kind: Kind
     namespace: str
     propagation: Propagation = Propagation.BACKGROUND
+    cluster: str = ""
 
     @property
     def ref(self) -> Ref:
-        return self.kind.ref(self.namespace, "")
+        return self.kind.ref(self.namespace, "", self.cluster)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emit:
+class Emit(Struct, frozen=True, kw_only=True):
     """Tell whoever asks what happened. An event that is there already, or is refused, holds nothing up."""
 
     event: Obj
     counts: bool = False
     """Whether telling it again raises the count of the one that is there."""
+    cluster: str = ""
 
     @property
     def ref(self) -> Ref:
-        return meta.ref(self.event)
+        return meta.ref(self.event, self.cluster)
 
 
 Action: TypeAlias = Create | Patch | Replace | Apply | Post | Delete | DeleteAll | Emit
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """
     Actions that may be done side by side, all of them, whatever fails.
 
     The next stage starts only if none failed, unless it is marked
-    `even_after_failure`: a status that is a report.
+    `even_after_failure`: a status that is a report. One with `patience` is a
+    report that nothing depends on: it is made at most once in that time, and
+    whatever has come together by then is in it.
     """
 
     name: str
     actions: tuple[Action, ...]
     even_after_failure: bool = False
+    patience: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """
     What happens next, why, and when to look again if nothing is heard before.
 
@@ -184,10 +186,30 @@ class Plan:
 NOTHING = Plan()
 
 
-def change(obj: Obj, patch: Obj, subresource: str = "") -> Patch:
+def is_outdated(action: Action, error: LaminaError) -> bool:
+    """
+    Say whether an action was refused only because what it was decided on has moved on.
+
+    What is not found when something is made is not that thing, but what it was
+    to be in; and fields that another manager states stay stated, however often one looks.
+    """
+    match action:
+        case Create():
+            return isinstance(error, AlreadyExists | Conflict)
+        case Apply():
+            return isinstance(error, AlreadyExists | Conflict) and not _is_disputed(error)
+        case _:
+            return isinstance(error, AlreadyExists | Conflict | NotFound)
+
+
+def _is_disputed(error: ApiError) -> bool:
+    return any(cause.reason == "FieldManagerConflict" for cause in error.causes)
+
+
+def change(obj: Obj, patch: Obj, subresource: str = "", cluster: str = "") -> Patch:
     """Return the patch of an object as it was seen."""
     return Patch(
-        ref=meta.ref(obj),
+        ref=meta.ref(obj, cluster),
         uid=meta.uid(obj),
         version=meta.resource_version(obj),
         patch=patch,
@@ -195,28 +217,30 @@ def change(obj: Obj, patch: Obj, subresource: str = "") -> Patch:
     )
 
 
-def change_metadata(obj: Obj, **fields: Any) -> Patch:
+def change_metadata(obj: Obj, *, cluster: str = "", **fields: Any) -> Patch:
     """Return the patch that sets these fields of an object's metadata; an empty value removes the field."""
-    return change(obj, {"metadata": {field: value or None for field, value in fields.items()}})
+    return change(obj, {"metadata": {name: value or None for name, value in fields.items()}}, cluster=cluster)
 
 
-def remove_finalizer(obj: Obj, finalizer: str) -> Patch:
+def remove_finalizer(obj: Obj, finalizer: str, cluster: str = "") -> Patch:
     """Return the patch that lets an object go, as far as one finalizer is concerned."""
-    return change_metadata(obj, finalizers=[one for one in meta.finalizers(obj) if one != finalizer])
+    left = [one for one in meta.finalizers(obj) if one != finalizer]
+    return change_metadata(obj, cluster=cluster, finalizers=left)
 
 
-def set_status(obj: Obj, status: Obj) -> Patch | None:
+def set_status(obj: Obj, status: Obj, cluster: str = "") -> Patch | None:
     """Return the patch that gives an object this status, or nothing where it has it already."""
     old: Obj = obj.get("status") or {}
     if old == status:
         return None
-    return change(obj, {"status": create_merge_patch(old, status)}, subresource="status")
+    patch = {"status": create_merge_patch(old, status)}
+    return change(obj, patch, subresource="status", cluster=cluster)
 
 
-def delete(obj: Obj, propagation: Propagation = Propagation.BACKGROUND) -> Delete:
+def delete(obj: Obj, propagation: Propagation = Propagation.BACKGROUND, cluster: str = "") -> Delete:
     """Return the deletion of an object as it was seen."""
     return Delete(
-        ref=meta.ref(obj),
+        ref=meta.ref(obj, cluster),
         uid=meta.uid(obj),
         version=meta.resource_version(obj),
         propagation=propagation,

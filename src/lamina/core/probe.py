@@ -8,9 +8,10 @@ for an older generation is no answer to the question that was asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from lamina.objects import conditions, meta
 from lamina.objects.types import Obj
@@ -24,8 +25,7 @@ class Answer(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What a probe says about one object, and why."""
 
     answer: Answer

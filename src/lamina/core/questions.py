@@ -3,7 +3,8 @@ Asking outside.
 
 Sometimes a plan needs an answer that is not in memory. The planner does not go
 and ask: it says what it would like to know, and is called again with the
-answers.
+answers. What is asked of a server is asked of the cluster that is named, or at
+home.
 """
 
 from __future__ import annotations
@@ -12,30 +13,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+from msgspec import Struct
+
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.selectors import EVERYTHING, LabelSelector
 from lamina.objects.types import Obj, Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """Is this object really there, and what does its metadata say, or all of it? Found, Absent, or Unserved."""
 
     ref: Ref
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAll:
+class ReadAll(Struct, frozen=True):
     """What is really there, of a kind in a namespace (an empty one: anywhere)? Listed, or Unserved."""
 
     kind: Kind
     namespace: str
+    cluster: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Follow:
+class Follow(Struct, frozen=True, kw_only=True):
     """
     What is there that matches, now and from now on? Listed.
 
@@ -48,6 +50,7 @@ class Follow:
     namespaces: tuple[str, ...] | None = None
     names: tuple[str, ...] | None = None
     labels: LabelSelector = EVERYTHING
+    cluster: str = ""
 
     def matches(self, obj: Obj) -> bool:
         if self.names is not None and meta.name(obj) not in self.names:
@@ -106,45 +109,74 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearse:
-    """What would become of an object if this were applied, by a server that only pretends? Found, or Refused."""
+    """
+    What would become of an object if this were applied, by a server that only pretends? Found, or Refused.
 
-    obj: Obj = field(hash=False)
-    manager: str
+    With `creates` it is not applied but made, as something that is not there; with
+    `replaces` it takes the place of what is there, which it names the version of.
+    Without `force`, fields that another manager states are a reason to refuse.
+    With a `user` it is done as that one; what people may do changes, so such an
+    answer is good for one pass.
+    """
+
+    obj: Obj = field(hash=False, compare=False)
+    manager: str = field(compare=False)
     key: str
-    """What tells this rehearsal from another: two with the same key are the same."""
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rehearse) and other.key == self.key
-
-
-Question: TypeAlias = Read | ReadAll | Follow | Call | Rehearse
+    """What tells this rehearsal from another on that cluster, by that user: two with the same key are the same."""
+    creates: bool = False
+    replaces: bool = False
+    force: bool = True
+    cluster: str = ""
+    user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """
+    What does a server say to this, which it judges and does not keep: may somebody do that, who is that?
+
+    Found, with the status the server gave it, Refused, or Unserved.
+    """
+
+    body: Obj = field(hash=False, compare=False)
+    key: str
+    """What tells this review from another: two with the same key are the same."""
+    cluster: str = ""
+    user: str = ""
+    """As whom it is asked; nobody: as ourselves."""
+
+
+Question: TypeAlias = Read | ReadAll | Follow | Call | Rehearse | Review
+
+
+def asked_of(question: Question) -> str:
+    """Return the cluster that has the answer; what is asked of a webhook has it at home."""
+    match question:
+        case Read(ref):
+            return ref.cluster
+        case Call():
+            return ""
+        case _:
+            return question.cluster
+
+
+class Found(Struct, frozen=True):
     obj: Obj
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     objects: tuple[Obj, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """The server serves that kind, and has no such object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unserved:
+class Unserved(Struct, frozen=True):
     """The server does not serve that kind, which says nothing about its objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The server would not do it, and says why."""
 
     code: int
@@ -161,11 +193,10 @@ class Said:
 Answer: TypeAlias = Found | Listed | Absent | Unserved | Refused | Said
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What has been answered so far in one pass."""
 
-    known: Mapping[Question, Answer] = field(default_factory=dict)
+    known: Mapping[Question, Answer] = msgspec.field(default_factory=dict)
 
     def get(self, question: Question) -> Answer | None:
         return self.known.get(question)

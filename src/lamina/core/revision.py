@@ -7,14 +7,13 @@ alter the album either; it adds a newer picture of the older scene.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from lamina.objects.diff import is_same
 from lamina.objects.types import Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class Revision(Struct, frozen=True, kw_only=True):
     """
     A numbered snapshot of the fields an owner rolls out.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from lamina.objects.types import Made
 
 _ORDER = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 
-@dataclass(slots=True)
-class Rights:
+class Rights(Struct):
     """What something needs, and in words what cannot be known beforehand."""
 
     _verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = field(default_factory=dict)
@@ -45,7 +45,8 @@ class Rights:
             if names:
                 verbs = verbs - self._verbs.get((group, resource, ()), set())
             if verbs:
-                ordered = tuple(verb for verb in _ORDER if verb in verbs)
+                usual = (verb for verb in _ORDER if verb in verbs)
+                ordered = (*usual, *sorted(verbs.difference(_ORDER)))
                 rules.setdefault((group, ordered, names), []).append(resource)
         made: list[Made] = []
         for (group, ordered, names), resources in rules.items():

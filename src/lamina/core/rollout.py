@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from lamina.core.pace import Pace
 from lamina.core.probe import WELL, Verdict
@@ -43,8 +44,7 @@ class Standing(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """
     Something that is moved.
 
@@ -65,8 +65,7 @@ class Target:
     timed: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """
     Who moves now, or why nobody does.
 
@@ -104,8 +103,7 @@ def assess(target: Target, pace: Pace, now: datetime) -> tuple[Standing, datetim
     return (Standing.FAILED, None) if now >= end else (Standing.MOVING, end)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
+class _Scene(Struct, frozen=True):
     """Everybody, by where they stand."""
 
     standing: Mapping[str, Standing]

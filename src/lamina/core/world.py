@@ -5,13 +5,19 @@ A world is a still picture of a cluster: the informers' memory between two
 events, a dict in a test, a few lists fetched by a command. It holds what its
 controller watches, trimmed to what somebody reads, and it may be a little old:
 whoever plans from it names the versions that were seen.
+
+A controller may look at several clusters: the one it is at home on, whose name
+is empty, and others by the names it has for them. The picture of each is a world
+of its own, reached from any other. An object does not say where it is, so
+whoever takes one out of another cluster's world remembers which that was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
@@ -36,8 +42,26 @@ class World(Protocol):
         """Return everything the cluster serves, watched or not."""
         ...
 
+    @property
+    def clusters(self) -> Collection[str]:
+        """Return the names of the clusters that are seen beside the one at home."""
+        ...
+
+    def on(self, cluster: str) -> World:
+        """
+        Return the picture of the cluster of that name; without one, this very picture.
+
+        Of a cluster that nobody knows it is empty: no kinds, and nothing of any.
+        """
+        ...
+
     def get(self, ref: Ref) -> Obj | None:
-        """Return the object of that group, kind, namespace and name, whatever version it was asked for in."""
+        """
+        Return the object of that group, kind, namespace and name, whatever version it was asked for in.
+
+        It is looked for on the cluster that is named; everything else that can be
+        asked of a world is about the one cluster it is a picture of.
+        """
         ...
 
     def every(self, kind: GroupKind, namespace: str | None = None) -> Collection[Obj]:
@@ -87,13 +111,14 @@ class World(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One thing that happened to one object: it appeared, became another, or went."""
 
     kind: Kind
     before: Obj | None
     after: Obj | None
+    cluster: str = ""
+    """Where it happened: empty at home, or what the controller calls that cluster."""
 
     @property
     def obj(self) -> Obj:
@@ -104,7 +129,7 @@ class Change:
 
     @property
     def ref(self) -> Ref:
-        return meta.ref(self.obj)
+        return meta.ref(self.obj, self.cluster)
 
 
 Keep: TypeAlias = Callable[[Obj], Obj]

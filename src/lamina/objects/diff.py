@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.objects.paths import Path, shown
 
@@ -18,8 +19,7 @@ ABSENT: Final = _Absent()
 """What stands on the side of a change where there is nothing; None is a value somebody may have written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """One place where two objects differ; `before` or `after` is ABSENT where the field was added or removed."""
 
     path: Path

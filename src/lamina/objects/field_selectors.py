@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from lamina.errors import BadRequest
 
@@ -25,8 +26,7 @@ class Term(NamedTuple):
         return f"{self.field}{'=' if self.equal else '!='}{escaped(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(Struct, frozen=True):
     """All terms at once; which fields there are is the kind's to say."""
 
     terms: tuple[Term, ...]

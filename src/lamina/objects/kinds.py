@@ -22,6 +22,8 @@ class Kind(NamedTuple):
     namespaced: bool
     verbs: frozenset[str] = frozenset()
     subresources: frozenset[str] = frozenset()
+    short: tuple[str, ...] = ()
+    """What people call it for short."""
 
     @property
     def group(self) -> str:
@@ -35,9 +37,9 @@ class Kind(NamedTuple):
         """Say whether the server offers all of these verbs for the kind."""
         return self.verbs.issuperset(verbs)
 
-    def ref(self, namespace: str, name: str) -> Ref:
+    def ref(self, namespace: str, name: str, cluster: str = "") -> Ref:
         """Return where an object of this kind is; the namespace is dropped where the kind has none."""
-        return Ref(self.api_version, self.kind, namespace if self.namespaced else "", name)
+        return Ref(self.api_version, self.kind, namespace if self.namespaced else "", name, cluster)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of the collection, of one object in it, or of something below that object."""

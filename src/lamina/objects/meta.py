@@ -69,9 +69,9 @@ def is_deleting(obj: Obj) -> bool:
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
-def ref(obj: Obj) -> Ref:
+def ref(obj: Obj, cluster: str = "") -> Ref:
     """Return where the object is."""
-    return Ref(obj.get("apiVersion") or "", obj.get("kind") or "", namespace(obj), name(obj))
+    return Ref(obj.get("apiVersion") or "", obj.get("kind") or "", namespace(obj), name(obj), cluster)
 
 
 def owner_ref(owner: Obj, *, controller: bool = False, blocks: bool = False) -> OwnerRef:

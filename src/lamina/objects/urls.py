@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.objects.printing import quoted
 
@@ -14,7 +16,7 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 _ESCAPED_ASCII: Final = re.compile(r"%(?!25)[0-7][0-9A-Fa-f]")
-_NOT_IN_HOST: Final = re.compile(r"[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"%\x80-\U0010ffff]")
+_NOT_IN_HOST: Final = re.compile(r"[\x00-\x20#/?@\\^`{|}\x7f]")
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
 _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 
@@ -23,8 +25,7 @@ class BadUrl(ValueError):
     """A text that is no URL, and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Url:
+class Url(Struct, frozen=True, kw_only=True):
     """The parts of a URL; `user` is None where there is none, and `path` as it was written."""
 
     scheme: str = ""

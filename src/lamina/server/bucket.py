@@ -10,8 +10,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from lamina.errors import Gone
 from lamina.server.shelf import Shelf, path_of
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from lamina.server.follower import Reader
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """
     How much history one bucket keeps in memory at most, however seldom the log is compacted.
 

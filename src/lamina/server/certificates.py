@@ -13,16 +13,15 @@ import datetime
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
+from msgspec import Struct
 
 from lamina.server.request import Identity
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A certificate and its key, where they are and what they say."""
 
     certificate: Path
@@ -37,8 +36,7 @@ class Pair:
         return self.key.read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Certificates:
+class Certificates(Struct, frozen=True):
     """Everything TLS needs here."""
 
     authority: Pair

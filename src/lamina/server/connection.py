@@ -52,6 +52,7 @@ class Connection(asyncio.Protocol):
         self._due: float | None = None
         self._hurried = True  # whether it is due to finish a request, which hearing of it does not put off
         self._task: asyncio.Task[None] | None = None
+        self._served: Request | None = None  # what it answers
         self._began = False  # whether the head of the answer in progress has been written
         self._streaming = False
         self._endless = False  # whether it is a stream that ends when somebody says so, not when it is whole
@@ -100,7 +101,7 @@ class Connection(asyncio.Protocol):
         # What stays is what the task needs: TLS keeps tens of kilobytes a connection.
         del self._transport
         self._make_room()
-        if self._task is not None and self._streaming:
+        if self._task is not None and (self._streaming or (self._served is not None and self._served.held)):
             # A write that was accepted goes on without its client; a stream has nobody left.
             self._task.cancel()
 
@@ -200,7 +201,7 @@ class Connection(asyncio.Protocol):
         ):
             self._send(arrival, answer, answer.body)
             return
-        self._due = None
+        self._due, self._served = None, request
         self._task = task = self._loop.create_task(self._work(arrival, answer))
         self._desk.tasks.add(task)
 
@@ -230,7 +231,7 @@ class Connection(asyncio.Protocol):
         finally:
             # No name here holds the task: it holds the exception that may end it, which holds this frame.
             self._desk.tasks.discard(cast(asyncio.Task[None], self._task))
-            self._task, self._began = None, False
+            self._task, self._served, self._began = None, None, False
         self._go_on()
 
     async def _answer(self, request: Request) -> Answer:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from lamina.server.request import Answer, Identity, Request
 
@@ -22,8 +23,7 @@ class Handler(Protocol):
     async def handle(self, request: Request) -> Answer: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Struct, frozen=True, kw_only=True):
     """How many seconds a client is given, by what it is doing."""
 
     connecting: float = 10.0

@@ -56,7 +56,7 @@ async def evict(plane: Plane, request: Request, target: Target) -> Answer:
                     return refusal
                 # Paid for, once: whatever becomes of the Pod meanwhile, it goes.
                 cleared = pod["metadata"]["uid"]
-            await _end(plane, target, options)
+            await _end(plane, target, cleared, options)
             return json_answer(_SUCCESS, 201)
         except Conflict as conflict:
             # Lost against another writer; a version that the client itself insists on stays lost.
@@ -186,12 +186,15 @@ def _forbidden(name: str, why: str) -> ApiError:
     )
 
 
-async def _end(plane: Plane, target: Target, options: DeleteOptions) -> None:
-    """Say on the Pod why it goes, and have it go."""
+async def _end(plane: Plane, target: Target, cleared: str, options: DeleteOptions) -> None:
+    """Say on the Pod that was cleared why it goes, and have it go."""
     row = plane.store.newest(target.key)
     if row is None:
         raise words.not_found(target.kind, target.name)
     pod: Made = orjson.loads(row.value)
+    if pod["metadata"]["uid"] != cleared:
+        # Another has its name by now, and for that one nothing has been paid.
+        raise Conflict("the pod is another one")
     if options.dry_run:
         await end(plane, target, row, options)
         return

@@ -58,9 +58,13 @@ class Trouble:
         if not meeting.entries:
             return await self._serve(request, self._plane)
         try:
+            # Whoever leaves while nobody listens was never heard.
+            request.held = True
             await meeting.before()
+            request.held = False
             answer = await self._serve(request, self._shown_to(request, meeting))
             try:
+                request.held = True
                 await meeting.after()
             except BaseException:
                 await _close(answer)

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from lamina.errors import Cause
 from lamina.merge.schema import Schema
 from lamina.objects.types import Made, Obj
 from lamina.server.empties import Empty
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subresource:
+class Subresource(Struct, frozen=True, kw_only=True):
     """What is served below an object: `status`, `scale`, `finalize`; `group`, `version` and `kind` are its body's."""
 
     name: str
@@ -29,8 +30,7 @@ class Subresource:
     verbs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     """One column of a Table; `type` and `format` are OpenAPI's, `priority` above zero shows only in wide output."""
 
     name: str

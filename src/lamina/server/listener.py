@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from lamina.errors import SettingsError
 from lamina.server.connection import Connection
@@ -21,8 +22,7 @@ _SWEEP_EVERY = 5.0
 _PROBE_EVERY = 15
 
 
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
+class TlsFiles(Struct, frozen=True):
     """Where the server's certificate and key are, and whose client certificates are believed."""
 
     certificate: Path

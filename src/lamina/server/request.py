@@ -8,12 +8,12 @@ this process meets the very server that kubectl meets.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 from urllib.parse import parse_qs
 
 import orjson
+from msgspec import Struct
 
 from lamina.errors import ApiError, BadRequest
 from lamina.server.empties import Empty
@@ -21,8 +21,7 @@ from lamina.server.empties import Empty
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Who asks: a user name and the groups it belongs to."""
 
     name: str
@@ -40,7 +39,8 @@ class Request:
 
     `user` is who asks, once that is known; the caller sets it. `cluster` is the
     one it is for, where its path named one; the path is then the rest. `empties`
-    is what its body states as empty, once that has been decoded.
+    is what its body states as empty, once that has been decoded. While it is
+    `held`, nothing is being done for it, and it may end with its client.
     """
 
     __slots__ = (
@@ -49,6 +49,7 @@ class Request:
         "cluster",
         "empties",
         "headers",
+        "held",
         "method",
         "path",
         "query",
@@ -72,6 +73,7 @@ class Request:
         self.body = body
         self.user = user
         self.cluster = ""
+        self.held = False
         self.warnings: list[str] = []
         self.empties: Sequence[Empty] = ()
         self._parameters: Mapping[str, list[str]] | None = None

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from lamina.errors import BadRequest
+from lamina.objects.jsonpath import JsonPath, PathError
 from lamina.objects.printing import json_text, number, quoted
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Obj
-from lamina.server.jsonpath import JsonPath, PathError
 from lamina.server.kind import Column, Kind
 
 NAME_TOLD: Final = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.actors.nodes import is_ready
 from lamina.actors.stages import planner
@@ -23,8 +24,7 @@ KUBELET = "kubelet"
 _POD, _NODE = GroupKind("", "Pod"), GroupKind("", "Node")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """One object, the stages for its kind and, if it is a pod, the node it is on."""
 
     obj: Obj

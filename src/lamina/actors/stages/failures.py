@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from lamina.actors.stages.stage import chance, share_of
 from lamina.objects import meta
@@ -35,8 +36,7 @@ _SAID: Mapping[How, Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """Pods of an image, or of any that a pattern with `*` fits, of which a share fails."""
 
     name: str

@@ -9,9 +9,11 @@ to wait for is written once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.actors.stages.containers import became, cards
 from lamina.actors.stages.pods import settled
@@ -28,8 +30,7 @@ _ROUNDS = 64
 """More steps than any object takes at once: beyond it, stages lead in a circle."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class Due(Struct, frozen=True, kw_only=True):
     """A stage that an object comes to, when, and the names of the containers that it is about."""
 
     stage: Stage

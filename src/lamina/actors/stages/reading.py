@@ -9,9 +9,10 @@ data with forms of our own, not Go templates, and a few fields are ours:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from lamina.actors.stages.expression import Expression
 from lamina.actors.stages.stage import (
@@ -54,8 +55,7 @@ def _items(document: Any) -> Iterable[Any]:
     return document if isinstance(document, list) else (document,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """One value in a stage, and where it stands."""
 
     value: Any

@@ -17,6 +17,8 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from lamina.actors.stages.expression import Expression
 from lamina.actors.stages.template import Template
 from lamina.objects import meta
@@ -130,8 +132,7 @@ def _is_like(text: str, patterns: tuple[str, ...]) -> bool:
     return any(re.match(translate(pattern), text) for pattern in patterns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Struct, frozen=True, kw_only=True):
     """How many of those that would be selected are: a fixed part, or the part the object itself names."""
 
     part: float = 1.0
@@ -182,8 +183,7 @@ class Selector:
         return self.containers is not None or self.share.takes(obj, name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delay:
+class Delay(Struct, frozen=True, kw_only=True):
     """
     How long after its base a stage is due.
 
@@ -315,8 +315,7 @@ def chance(obj: Obj, name: str) -> float:
     return int(digest([meta.uid(obj), name])[:13], 16) / 16**13
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class Telling(Struct, frozen=True, kw_only=True):
     """An event that a stage tells: once, or once for each container of a pod that runs."""
 
     kind: str
@@ -346,8 +345,7 @@ class Next:
         object.__setattr__(self, "is_rest", not different)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     """One step; `weight` decides where several are possible, and their order where none has any."""
 
     name: str

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from lamina.actors.stages.expression import Expression, parse
 from lamina.objects import meta
@@ -44,8 +45,7 @@ class TemplateError(Exception):
         self.where, self.why = where, why
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What a template may look at: an object, one of its containers, an item of a list, and the time."""
 
     obj: Obj

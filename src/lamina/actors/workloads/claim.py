@@ -11,7 +11,8 @@ whether the owner is still who it was: memory may be of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.core.controller import Concerns
 from lamina.core.plan import Patch, change_metadata
@@ -22,8 +23,7 @@ from lamina.objects.selectors import LabelSelector
 from lamina.objects.types import GroupKind, Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """What an owner holds, could take in, and has to let go of."""
 
     owner: Obj

@@ -17,9 +17,10 @@ whoever finds the two half bound goes on where it was left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads.matching import class_of, has_no_say, is_for, misfit, smallest_fit
@@ -87,8 +88,7 @@ def place(claim: Obj) -> str:
     return f"{meta.namespace(claim)}/{meta.name(claim)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A claim, the volume that is its own or could be, its class, and the pods that use it."""
 
     claim: Obj

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Protocol
+
+from msgspec import Struct
 
 _MINUTE = timedelta(minutes=1)
 _YEARS = 5
@@ -56,8 +57,7 @@ class Schedule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """The numbers one field asks for; `star` where it asks for none in particular."""
 
     numbers: frozenset[int]
@@ -67,8 +67,7 @@ class _Field:
         return number in self.numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calendar:
+class Calendar(Struct, frozen=True, kw_only=True):
     """Due whenever the clock on a wall somewhere shows certain numbers."""
 
     minute: _Field
@@ -107,8 +106,7 @@ class Calendar:
         return wall.replace(tzinfo=self.zone).astimezone(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """Due again and again after the same time."""
 
     period: timedelta

@@ -9,8 +9,9 @@ uid, which nobody knows before. What is due and there already is only noted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim, cron
@@ -40,8 +41,7 @@ _TOO_MANY = "too many missed start times. Set or decrease .spec.startingDeadline
 _ACTIVE = "Not starting job because prior execution is running and concurrency policy is Forbid"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A cron job, the jobs it controls, and the names of others that stand in its way."""
 
     cron_job: Obj
@@ -81,8 +81,7 @@ def _where(note: Obj) -> Ref:
     return Ref("batch/v1", JOB.kind, note.get("namespace") or "", note.get("name") or "")
 
 
-@dataclass(slots=True)
-class _Pass:
+class _Pass(Struct):
     """What one look at a cron job comes to."""
 
     cron_job: Obj

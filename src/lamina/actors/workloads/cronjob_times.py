@@ -7,8 +7,9 @@ within the deadline a cron job sets itself is missed, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.workloads.cron import Schedule
 from lamina.objects import meta
@@ -24,8 +25,7 @@ class Senseless(ValueError):
     """The schedule can be read, and is never due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The latest time that has passed since the last one that was met, and whether very many have."""
 
     since: datetime

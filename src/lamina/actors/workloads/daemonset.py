@@ -9,8 +9,9 @@ told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim, pods, revisions, telling, templates
@@ -35,8 +36,7 @@ NODE = GroupKind("", "Node")
 _BY = "daemonset-controller"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A daemon set, what it counts as its own, the nodes, and where its revision belongs."""
 
     daemon_set: Obj

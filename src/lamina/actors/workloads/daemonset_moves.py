@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from lamina.actors.workloads import pods
 from lamina.actors.workloads.daemonset_nodes import Standing, is_updated, node_of, standing
@@ -32,8 +33,7 @@ _PAUSE = timedelta(seconds=1)
 """How long a pod that failed is left alone, so that one that always fails is not made all the time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """A daemon set, the nodes, its pods by node, and the mark of its newest template."""
 
     daemon_set: Obj
@@ -50,8 +50,7 @@ class Situation:
         return pods.is_available(pod, self.daemon_set["spec"].get("minReadySeconds") or 0, self.now)
 
 
-@dataclass(slots=True)
-class Moves:
+class Moves(Struct):
     """The nodes to make a pod for, the pods to delete, and what to say about some of those."""
 
     nodes: list[str] = field(default_factory=list)

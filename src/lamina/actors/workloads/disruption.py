@@ -16,9 +16,10 @@ What is refused on its account is decided by the server, when somebody evicts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import pods
@@ -51,8 +52,7 @@ _AGAIN: Final = timedelta(seconds=20)
 _BY: Final = "controllermanager"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """Why the scale of a controller is not known."""
 
     because: str
@@ -61,8 +61,7 @@ class Unknown:
 Scale: TypeAlias = int | Unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """A budget, the pods it covers, and how many pods each of their controllers wants."""
 
     budget: Obj
@@ -70,8 +69,7 @@ class Budget:
     scales: Mapping[str, Scale]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disturbed:
+class Disturbed(Struct, frozen=True, kw_only=True):
     """A pod that was to go, says it itself, and has not been asked to."""
 
     pod: Obj

@@ -11,9 +11,10 @@ Kept for those who still read it; `slices` is what the rest of a cluster reads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import pods
@@ -51,8 +52,7 @@ _TOGETHER = timedelta(milliseconds=500)
 """Longer than slices take: every change rewrites the whole of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A service that leads to pods, or one that is gone; the pods; and what is written about it."""
 
     service: Obj | None

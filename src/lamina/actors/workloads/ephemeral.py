@@ -9,8 +9,9 @@ of that name that is somebody else's is left alone, and the pod waits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import pods
@@ -27,8 +28,7 @@ from lamina.objects.types import Made, Obj, Ref
 _BY = "ephemeral_volume"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A pod that brings templates of claims, and the claims of those names that are there."""
 
     pod: Obj

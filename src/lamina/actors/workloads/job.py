@@ -9,8 +9,10 @@ pods are let go of, deleted and made. What a pass wrote is counted by the next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim, job_indexes, pods, telling
@@ -60,8 +62,7 @@ _BY = "job-controller"
 _OURS = "kubernetes.io/job-controller"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A job that has not ended, and its pods."""
 
     job: Obj
@@ -119,8 +120,7 @@ def _is_complete(tally: Tally, active: int) -> bool:
 # ── counting ──
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
+class _Counted(Struct, frozen=True, kw_only=True):
     """What is noted and counted in this pass, and the pods that may go once that is written."""
 
     succeeded: int

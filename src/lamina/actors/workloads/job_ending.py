@@ -10,8 +10,9 @@ once is not reconsidered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.workloads.job_pods import is_failed, restarts
 from lamina.actors.workloads.job_policy import Verdict, enough, judge
@@ -24,8 +25,7 @@ _ANNOUNCED = {True: "SuccessCriteriaMet", False: "FailureTarget"}
 _REACHED = {True: "Complete", False: "Failed"}
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a job ends."""
 
     well: bool

@@ -8,8 +8,9 @@ whose job has gone or has finished is let go of: nobody is left to count it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim, pods
@@ -24,8 +25,7 @@ from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expiring:
+class Expiring(Struct, frozen=True, kw_only=True):
     """A job that has finished, and when it goes."""
 
     job: Obj
@@ -61,8 +61,7 @@ JOB_EXPIRY: Controller[Expiring] = Controller(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """A pod that carries a job's finalizer, and the job it names if that is not known to have finished."""
 
     pod: Obj

@@ -8,8 +8,9 @@ completions left. Either pods are deleted or pods are made, not both at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.workloads import job_indexes, job_pods, pods
 from lamina.actors.workloads.job_ending import is_suspended
@@ -22,8 +23,7 @@ from lamina.objects.types import Made, Obj
 MOST_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moves:
+class Moves(Struct, frozen=True, kw_only=True):
     """The pods to make, the pods to delete uncounted, how many are active then, and how long to wait for more."""
 
     active: int

@@ -8,8 +8,9 @@ first one that matches counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from lamina.actors.workloads import job_indexes
 from lamina.objects import meta
@@ -25,8 +26,7 @@ class Verdict(StrEnum):
     FAIL_JOB = "FailJob"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A verdict, and for one that ends the job the sentence that says why."""
 
     verdict: Verdict

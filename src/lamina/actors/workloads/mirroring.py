@@ -8,9 +8,10 @@ finds the same there: one slice for each subset and family of addresses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads.addresses import TRIGGER, read_address
@@ -33,8 +34,7 @@ _NOT_COPIED: Final = (TRIGGER, "kubectl.kubernetes.io/last-applied-configuration
 _FIELDS: Final = ("hostname", "nodeName", "targetRef")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """Endpoints that somebody wrote, or None where none are to be mirrored; and the slices made of them."""
 
     endpoints: Obj | None

@@ -10,9 +10,10 @@ real storage do, and so works beside the volume controllers of a real cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from lamina.actors.workloads.claims import CLAIM, PROVISIONERS, STORAGE_CLASS, VOLUME, by_unbound
 from lamina.actors.workloads.matching import asked, class_of, size
@@ -40,24 +41,21 @@ STANDARD: Final[Made] = {
 """The class of claims that name none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """A claim that waits for a volume of ours, and its class."""
 
     claim: Obj
     storage_class: Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grown:
+class Grown(Struct, frozen=True, kw_only=True):
     """A claim that asks for more than it says it has, and its volume."""
 
     claim: Obj
     volume: Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """A volume of ours that nobody has any more, and nobody wants."""
 
     volume: Obj

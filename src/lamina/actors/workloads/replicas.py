@@ -14,9 +14,10 @@ As many pods as were asked for: what a ReplicaSet and a ReplicationController ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, cast
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim
@@ -52,8 +53,7 @@ _TOGETHER = timedelta(milliseconds=20)
 _FAILURE = "ReplicaFailure"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flavour:
+class Flavour(Struct, frozen=True, kw_only=True):
     """What a kind that keeps pods does in its own way: its name, how it selects, who speaks for it."""
 
     kind: GroupKind
@@ -63,8 +63,7 @@ class Flavour:
     """Whether its status says how many pods are on their way out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """An owner, its pods, and the pods that serve the same purpose if some have to go."""
 
     owner: Obj

@@ -11,7 +11,8 @@ count of collisions goes into the hash and makes it another.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.core.plan import Action, Create, Delete, change, delete
 from lamina.core.world import World
@@ -27,8 +28,7 @@ _API_VERSION = "apps/v1"
 _LONGEST_PREFIX = 223
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where the revision of a template is found, or is to be made, and what stood in its way."""
 
     name: str
@@ -37,8 +37,7 @@ class Place:
     there: Obj | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     """What an owner remembers, oldest first, and which of it is wanted now."""
 
     revisions: tuple[Obj, ...]

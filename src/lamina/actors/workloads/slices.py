@@ -9,9 +9,10 @@ for whom it is meant where the service asks for traffic to stay near.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import pods
@@ -53,8 +54,7 @@ _TOGETHER = timedelta(milliseconds=100)
 _NEAR: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A service that leads to pods; the pods; their nodes by name; and the slices it has."""
 
     service: Obj

@@ -10,8 +10,9 @@ ones. So a change to one pod rewrites one slice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from lamina.actors.workloads.addresses import TRIGGER
 from lamina.actors.workloads.pods import prefix
@@ -29,8 +30,7 @@ Identity: TypeAlias = Callable[[Obj], str]
 """What makes an endpoint the same one in two slices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Endpoints that offer the same ports at addresses of one family: what slices are made of."""
 
     family: str
@@ -42,8 +42,7 @@ class Group:
         return key_of(self.family, self.ports)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """What all slices of one owner say about themselves."""
 
     namespace: str
@@ -99,8 +98,7 @@ def spread(head: Head, groups: Sequence[Group], existing: Sequence[Obj], same: I
     return actions
 
 
-@dataclass(frozen=True, slots=True)
-class _Filled:
+class _Filled(Struct, frozen=True):
     kept: list[tuple[Obj, list[Made] | None]]
     """Slices that stay, with what they now hold, or None where that is what they held."""
     new: list[list[Made]]

@@ -8,8 +8,9 @@ belongs to it are gathered, its revisions recorded, and its status told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim, pods, revisions
@@ -41,8 +42,7 @@ _HASH_LABEL = "controller.kubernetes.io/hash"
 _AGAIN = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A set, what it counts as its own, the claims of its pods, and where its revision belongs."""
 
     stateful_set: Obj

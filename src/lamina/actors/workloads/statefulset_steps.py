@@ -17,8 +17,9 @@ that would mend it included.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from lamina.actors.workloads import pods, statefulset_claims
 from lamina.actors.workloads.revisions import template_in
@@ -39,8 +40,7 @@ from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """A set, its pods and claims as they are, and the revisions it is between."""
 
     stateful_set: Obj
@@ -51,8 +51,7 @@ class Situation:
     now: datetime
 
 
-@dataclass(slots=True)
-class Steps:
+class Steps(Struct):
     """What to do now: claims first, then pods, and what it was for."""
 
     claims: list[Made] = field(default_factory=list)

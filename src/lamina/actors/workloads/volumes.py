@@ -9,9 +9,10 @@ uses it; a volume stays while it is bound.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads.claims import BY_CONTROLLER, CLAIM, VOLUME, by_claim, by_use, place
@@ -27,8 +28,7 @@ CLAIM_HELD: Final = "kubernetes.io/pvc-protection"
 VOLUME_HELD: Final = "kubernetes.io/pv-protection"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A volume, and the claim it names if that is there."""
 
     volume: Obj
@@ -108,8 +108,7 @@ VOLUMES: Controller[View] = Controller(
 # ── claims that are to go ──
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Struct, frozen=True, kw_only=True):
     """A claim that is to go, and how many pods on nodes use it."""
 
     claim: Obj

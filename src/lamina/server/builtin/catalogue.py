@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from lamina.server.kind import Subresource
 
@@ -25,8 +26,7 @@ _READ: Final = ("get",)
 _CHANGE: Final = ("get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True):
     """
     One built-in resource in one version.
 

@@ -13,8 +13,9 @@ What is put back is the old object's own part, not a copy of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from lamina.objects.types import Made, Obj
 from lamina.server.builtin import claims, pods, services, signing, workloads
@@ -32,8 +33,7 @@ METADATA: Final[Path] = ("metadata",)
 _OF_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """
     One endpoint below or beside the object.
 
@@ -50,8 +50,7 @@ class Endpoint:
     counts: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """
     How one kind is written.
 

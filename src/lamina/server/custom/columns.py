@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from lamina.errors import Cause
+from lamina.objects.jsonpath import complaints
 from lamina.server.custom.document import Document
 from lamina.server.custom.fieldpath import BadPath, follow
 from lamina.server.fields import duplicate, invalid, required, too_many
-from lamina.server.jsonpath import complaints
 
 MOST_SELECTABLE: Final = 8
 _TYPES: Final = ("boolean", "date", "integer", "number", "string")

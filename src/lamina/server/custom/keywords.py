@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.errors import Cause
 from lamina.server.custom.document import Document, internal, item_schema
@@ -36,8 +38,7 @@ _NOT_SUPPORTED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """Where in a document we are: inside metadata, or where defaults are not allowed and why."""
 
     in_metadata: bool = False

@@ -8,9 +8,10 @@ kind's to say: a CRD names three paths, a built-in kind has its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.errors import BadRequest, Cause, InternalError
 from lamina.objects.printing import quoted
@@ -28,8 +29,7 @@ _UNSAID: Final = -_INT32
 _CARRIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True, kw_only=True):
     """
     Where an object keeps what its Scale shows, as a CRD writes it: `.spec.replicas`.
 

@@ -8,10 +8,10 @@ costs no more than finding that out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct
 
 from lamina.errors import ApiError, Cause, Forbidden, Invalid, TooLarge
 from lamina.objects.selectors import from_object
@@ -43,15 +43,13 @@ _ERRORS: Final[Mapping[str, type[ApiError]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
+class _Binding(Struct, frozen=True):
     name: str
     spec: Obj
     matcher: Matcher
 
 
-@dataclass(frozen=True, slots=True)
-class _Policy:
+class _Policy(Struct, frozen=True):
     """A policy and what binds it."""
 
     name: str

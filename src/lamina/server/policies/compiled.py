@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.size import MOST
@@ -17,8 +18,7 @@ from lamina.server.policies.names import VARIABLES
 from lamina.server.policies.words import environment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expression:
+class Expression(Struct, frozen=True, kw_only=True):
     """
     A compiled expression, or why it is none.
 
@@ -34,8 +34,7 @@ class Expression:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(Struct, frozen=True, kw_only=True):
     """One thing a policy insists on."""
 
     check: Expression
@@ -45,8 +44,7 @@ class Validation:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class Compiled(Struct, frozen=True, kw_only=True):
     """The expressions of one policy, in their order."""
 
     conditions: Sequence[Expression]

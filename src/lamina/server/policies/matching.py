@@ -34,6 +34,16 @@ class Matcher:
             return None
         return self._ruled(self._rules, attempt, versions) if self._rules else attempt.kind
 
+    def could(self, kinds: Sequence[Kind], operation: str, subresource: str) -> bool:
+        """Say whether any request of this sort, to one of these kinds, may be meant; what is not is never looked at."""
+        return not self._rules or any(
+            _has(rule, "operations", operation)
+            and _has(rule, "apiGroups", kind.group)
+            and any(_is_resource(one, kind.plural, subresource) for one in rule.get("resources") or ())
+            for rule in self._rules
+            for kind in kinds
+        )
+
     def _in_namespace(self, attempt: Attempt, labels_of: NamespaceLabels) -> bool:
         if self._namespaces.is_everything:
             return True

@@ -8,8 +8,10 @@ then for as often as its node can occur in one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lamina.cel.cost.limits import ESTIMATED_PER_DEFINITION, ESTIMATED_PER_RULE, cardinality
 from lamina.cel.cost.size import MOST
@@ -28,8 +30,7 @@ _HINT: Final = (
 )
 
 
-@dataclass(slots=True)
-class _Total:
+class _Total(Struct):
     """What all rules together may cost, and which of them are to blame."""
 
     cost: int = 0
@@ -43,8 +44,7 @@ class _Total:
             del self.costliest[_NAMED:]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """
     Where in a schema we are.
 

@@ -8,8 +8,9 @@ One rule of a schema, compiled: what it asks, what it says when the answer is no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.limits import PER_CALL
@@ -30,8 +31,7 @@ SURELY: Final = 2
 """An estimate may be below the cost where something is read from a value just made, but never by more than this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expression:
+class Expression(Struct, frozen=True, kw_only=True):
     """
     A compiled expression, or why it is none; `most` is what evaluating it may cost at most.
 
@@ -45,8 +45,7 @@ class Expression:
     uncounted: Program | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """
     One rule, ready to be asked.
 

@@ -8,9 +8,10 @@ what runs outside can stand behind a service.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from lamina.objects.printing import quoted
 from lamina.objects.types import Obj
@@ -23,8 +24,7 @@ class NoWay(Exception):
     """There is nothing at the address of a webhook."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to go, what the certificate found there has to be for, and what all of it is called in a message."""
 
     url: str

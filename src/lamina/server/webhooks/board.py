@@ -7,8 +7,9 @@ Where none is registered, finding that out is all it costs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from lamina.errors import ApiError
 from lamina.objects.types import Obj
@@ -29,8 +30,7 @@ _EXEMPT: Final = "admissionregistration.k8s.io"
 """The group of webhooks and policies themselves: nobody is asked about it, or nobody could undo a mistake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(Struct, frozen=True):
     """One webhook of a configuration."""
 
     name: str
@@ -48,8 +48,7 @@ class Webhook:
         return int(self.written.get("timeoutSeconds") or 10)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A webhook that wants to be asked about a write, and the version of the kind it is asked in."""
 
     webhook: Webhook
@@ -63,6 +62,8 @@ class Webhooks:
         self._store, self._registry, self._records = store, registry, records
         self._seen = -1
         self._webhooks: Sequence[Webhook] = ()
+        self._about: dict[tuple[str, str, str], Sequence[Webhook]] = {}
+        """Who may want to be asked, by kind, operation and what is written below an object: mostly nobody."""
 
     @property
     def is_empty(self) -> bool:
@@ -73,7 +74,17 @@ class Webhooks:
         """Return who wants to be asked about a write; raises where that cannot be found out."""
         if attempt.kind.group == _EXEMPT:
             return []
-        return [one for webhook in self._current() if (one := self._wants(webhook, attempt)) is not None]
+        return [
+            one for webhook in self._concerned(attempt) if (one := self._wants(webhook, attempt)) is not None
+        ]
+
+    def _concerned(self, attempt: Attempt) -> Sequence[Webhook]:
+        every, sort = self._current(), (attempt.kind.bucket, attempt.operation, attempt.subresource)
+        found = self._about.get(sort)
+        if found is None:
+            kinds = (attempt.kind, *self._registry.versions(attempt.kind))
+            found = self._about[sort] = [one for one in every if one.matcher.could(kinds, *sort[1:])]
+        return found
 
     def _wants(self, webhook: Webhook, attempt: Attempt) -> Asked | None:
         kind = webhook.matcher.match(attempt, self._labels, self._registry.versions)
@@ -87,6 +98,7 @@ class Webhooks:
             found = sorted(self._records.every(CONFIGURATIONS), key=lambda one: str(one["metadata"]["name"]))
             self._webhooks = [one for configuration in found for one in _read(configuration)]
             self._seen = seen
+            self._about.clear()
         return self._webhooks
 
     def _labels(self, namespace: str) -> Any:

@@ -8,6 +8,7 @@ the library takes longer to load than everything else here.
 from __future__ import annotations
 
 import base64
+import io
 import ssl
 from typing import Final
 
@@ -41,7 +42,8 @@ class Caller:
             session = self._session(authority)
             async with session.post(
                 where.url,
-                data=body,
+                # In pieces: a long one would be sent in one go, and nobody else served meanwhile.
+                data=io.BytesIO(body),
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 timeout=aiohttp.ClientTimeout(total=seconds),
                 server_hostname=where.server or None,

@@ -15,8 +15,9 @@ Deployments: pods of one template, and how they are moved to another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.actors.names import MANAGER
 from lamina.actors.workloads import claim
@@ -53,8 +54,7 @@ from lamina.objects.types import Obj, Ref
 _ALL = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A Deployment, its sets, and who has the name that a new one would get."""
 
     deployment: Obj

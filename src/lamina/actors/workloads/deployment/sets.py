@@ -7,7 +7,9 @@ How many pods may be had at once, and how many must be, is read off here too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.actors.workloads.replicas import wanted
 from lamina.objects import meta
@@ -28,8 +30,7 @@ NOT_COPIED = frozenset((APPLIED, REVISION, HISTORY, DESIRED, MOST, ROLLBACK))
 _LARGEST = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaSet:
+class ReplicaSet(Struct, frozen=True, kw_only=True):
     """
     One ReplicaSet of a Deployment: what was seen of it, and what it is to become.
 

@@ -9,9 +9,10 @@ timed out; one that is paused cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from lamina.actors.workloads.deployment.sets import ReplicaSet, counted, max_unavailable, total
 from lamina.actors.workloads.replicas import wanted
@@ -34,8 +35,7 @@ _NEVER = 2**31 - 1
 _A_MOMENT = timedelta(milliseconds=10)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """A status to give a Deployment, and when to look whether it has timed out."""
 
     status: Made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.actors.workloads.deployment.sets import REVISION, ReplicaSet
 from lamina.actors.workloads.deployment.status import Report
@@ -17,8 +18,7 @@ from lamina.objects.types import Made, Obj
 BY = "deployment-controller"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
+class Next(Struct, frozen=True, kw_only=True):
     """What is to become of a Deployment: its sets, those to be forgotten, and what it says."""
 
     new: ReplicaSet | None

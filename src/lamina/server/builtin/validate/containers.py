@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.errors import Cause
 from lamina.objects import names
@@ -56,8 +57,7 @@ def restarts_always(container: Obj) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-@dataclass(frozen=True, slots=True)
-class Containers:
+class Containers(Struct, frozen=True):
     """Checks containers; what they may refer to is their pod's."""
 
     spec: Obj

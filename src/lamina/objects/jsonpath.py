@@ -1,5 +1,5 @@
 """
-kubectl's JSONPath, as printer columns of a CRD use it.
+kubectl's JSONPath, as printer columns of a CRD and feedback rules use it.
 
 A path is a chain of steps; each step takes the values found so far and
 returns those it finds in them:
