@@ -2,9 +2,10 @@
 Fixtures for tests that talk to a server from outside.
 
 The server is the embedded one, or the real one where LAMINA_TEST_SERVER says
-`real`. It is started once a session, so a test keeps to a namespace of its own.
-A conftest.py offers these by importing their names; where pods have to run, it
-imports `server_with_pods` under the name of `server`.
+`real`. It is started once a session and shared by all who ask for one, so a test
+keeps to a namespace and to kinds of its own. A conftest.py offers these by
+importing their names; where pods have to run, it imports `server_with_pods`
+under the name of `server`. The two that are shared are offered at the root.
 """
 
 import os
@@ -20,7 +21,16 @@ from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Server, Which
 from tests.bed.wire import Api
 
-__all__ = ["api", "chosen_server", "kubectl", "namespace", "server", "server_with_pods"]
+__all__ = [
+    "api",
+    "chosen_server",
+    "kubectl",
+    "namespace",
+    "server",
+    "server_with_pods",
+    "shared_server",
+    "shared_server_with_pods",
+]
 
 
 def chosen_server() -> Which:
@@ -32,19 +42,31 @@ def chosen_server() -> Which:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """The server under test, ready."""
+def shared_server() -> Iterator[Server]:
+    """The one server under test of this process, ready."""
     end_tidily_on_signals()
     with start_server(chosen_server()) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
-def server_with_pods() -> Iterator[Server]:
-    """The server under test with workloads that progress: both have the same nodes, scheduler and stages."""
+def shared_server_with_pods() -> Iterator[Server]:
+    """The one with workloads that progress: both servers have the same nodes, scheduler and stages."""
     end_tidily_on_signals()
     with start_server(chosen_server(), pods=True) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def server(shared_server: Server) -> Server:
+    """The server under test."""
+    return shared_server
+
+
+@pytest.fixture(scope="session")
+def server_with_pods(shared_server_with_pods: Server) -> Server:
+    """The server under test, on which pods run."""
+    return shared_server_with_pods
 
 
 @pytest.fixture

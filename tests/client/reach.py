@@ -21,8 +21,8 @@ from lamina.client.kubeconfig import read_kubeconfig
 from lamina.errors import Conflict, NotFound
 from lamina.objects.types import Ref
 from lamina.settings import Settings
-from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
+from tests.bed.server import Server
 
 __all__ = ["client", "namespace", "pytest_generate_tests", "ways"]
 
@@ -30,11 +30,11 @@ Ways = Mapping[str, Callable[[], Client]]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def ways() -> AsyncIterator[Ways]:
+async def ways(request: pytest.FixtureRequest) -> AsyncIterator[Ways]:
     """How the server under test can be reached."""
     if chosen_server() == "real":
-        with start_server("real") as server:
-            yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
+        server: Server = request.getfixturevalue("shared_server")
+        yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
         return
     async with App(Settings(ephemeral=True, port=0, simulate="off")) as app:
         yield {
