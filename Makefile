@@ -10,7 +10,7 @@ JOBS ?= 2
 .PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages lock format clean
 
 help:
-	@echo "make up           run Lamina on its embedded server, in the background; make down stops it"
+	@echo "make up           run Lamina on its embedded server, a hub with five clusters, in the background; make down stops it"
 	@echo "make test         formatting, linting, types, import contracts, tests"
 	@echo "make conformance  the same conformance and scenario tests on a real kube-apiserver"
 	@echo "make e2e          Kubernetes' own end-to-end suite on the embedded server"
@@ -31,7 +31,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $(READY)
 
 up: $(READY)
-	@$(BIN)/lamina up --detach
+	@$(BIN)/lamina up --detach --clusters 5
 
 down: $(READY)
 	@$(BIN)/lamina down
@@ -62,14 +62,13 @@ e2e: $(READY)
 scenarios: $(READY)
 	$(BIN)/python -m tests.bed scenarios
 
+# All of it takes most of an hour; one part alone: make bench PARTS=fleet OPTIONS="--only embedded --sizes 100"
+PARTS ?= server clusters paper cel rules metacontroller fleet
+OPTIONS ?=
+
 bench: $(READY)
-	$(BIN)/python -m bench
-	$(BIN)/python -m bench.clusters
-	$(BIN)/python -m bench.paper
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
-	$(BIN)/python -m bench.cel
-	$(BIN)/python -m bench.rules
-	$(BIN)/python -m bench.metacontroller
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
+	@set -e; for part in $(PARTS); do $(BIN)/python -m bench.$$part $(OPTIONS); done
 
 torture: $(READY)
 	$(BIN)/pytest tests/torture

@@ -3,8 +3,8 @@ What clusters cost: `python -m bench.clusters`.
 
 Many of them under one server, each with its actors: how much memory they hold,
 how long it takes to add and to remove one, and how much they do while nothing
-happens. And one for a test, in the test's own process: how long it takes to
-have it, once everything is loaded.
+happens. And one for a test, in the test's own process, as the fixture gives it:
+how long it takes to have it, once everything is loaded, and to be rid of it again.
 """
 
 import argparse
@@ -14,12 +14,11 @@ import sys
 import time
 from collections.abc import Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.run import QUIET
 from bench.usage import processor_seconds, resident_bytes
-from lamina.embedded import EmbeddedCluster
-from lamina.settings import Settings
+from lamina.testing import Cluster
 from tests.bed.embedded import embedded_server
 from tests.bed.processes import end_tidily_on_signals, until
 from tests.bed.server import Server
@@ -73,26 +72,33 @@ def crowd(count: int) -> list[Row]:
 
 def fixture(tries: int) -> list[Row]:
     """Return how long it takes to have a cluster in a process that has had one."""
-    wanted = {
-        "a cluster for a test": (Settings(families="none"), 20.0),
-        "    without machines": (Settings(families="none", simulate="controllers"), None),
-        "    an API server alone": (Settings(simulate="off"), None),
-        "    with every family": (Settings(), None),
+    wanted: dict[str, tuple[dict[str, Any], float | None]] = {
+        "a cluster for a test": ({}, 20.0),
+        "    without machines": ({"simulate": "controllers"}, None),
+        "    an API server alone": ({"simulate": "off"}, None),
+        "    with every family": ({"families": "all"}, None),
     }
-    return [
-        Row(label, median(asyncio.run(_had(settings, tries))) * 1000, "ms", aim)
-        for label, (settings, aim) in wanted.items()
-    ]
+    rows = []
+    for label, (settings, aim) in wanted.items():
+        had, whole, used = (median(those) * 1000 for those in asyncio.run(_had(settings, tries)))
+        rows.append(Row(label, had, "ms", aim))
+        if aim is not None:
+            rows.append(Row("        and its end", whole - had, "ms"))
+            rows.append(Row("        processor, from its beginning to its end", used, "ms"))
+    return rows
 
 
-async def _had(settings: Settings, tries: int) -> list[float]:
-    taken = []
+async def _had(settings: dict[str, Any], tries: int) -> tuple[list[float], list[float], list[float]]:
+    """Return how long it took each time to have a cluster, to be rid of it again too, and how much of a processor."""
+    had, whole, used = [], [], []
     for _ in range(tries + 1):
-        started = time.perf_counter()
-        async with EmbeddedCluster(settings):
-            taken.append(time.perf_counter() - started)
+        started, spent = time.perf_counter(), time.process_time()
+        async with Cluster(**settings):
+            had.append(time.perf_counter() - started)
+        whole.append(time.perf_counter() - started)
+        used.append(time.process_time() - spent)
     # The first loads what all others find loaded.
-    return taken[1:]
+    return had[1:], whole[1:], used[1:]
 
 
 def _timed(api: Api, method: str, path: str, code: int) -> float:

@@ -10,15 +10,19 @@ lifted.
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from urllib.request import urlopen
 
 from bench.run import QUIET
-from bench.story import Asked, Spent, Story, staged
+from bench.story import ROOT, Asked, Spent, Story, running
+from tests.bed.either import start_server
 from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Which
 from tests.bed.trouble import BedError
@@ -29,6 +33,10 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 CONTROLLERS = "/apis/metacontroller.k8s.io/v1alpha1"
 FLICKERS = 100
 IDLE = 10.0
+ABOUT = (
+    "sets", "sets/status", "configmaps", "compositecontrollers", "compositecontrollers/status",
+    "decoratorcontrollers", "decoratorcontrollers/status", "controllerrevisions", "events",
+)  # fmt: skip
 MOST = 1.1
 """How many requests there may be for each that has to be."""
 
@@ -170,7 +178,29 @@ def _target(number: int) -> Asked:
 # What is there before
 
 
-def composite(story: Story) -> None:
+@contextmanager
+def staged(which: Which) -> Iterator[tuple[Story, str]]:
+    """A fresh server with `lamina run` on it, and where the hook is."""
+    with start_server(which) as server:
+        hook = subprocess.Popen(
+            [sys.executable, "-m", "bench.hook"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert hook.stdout is not None
+            url = f"http://127.0.0.1:{hook.stdout.readline().strip()}"
+            with running(server, "metacontroller") as pid:
+                yield Story(server, pid, ABOUT, partial(_calls, url)), url
+        finally:
+            hook.terminate()
+            hook.wait()
+
+
+def _calls(hook: str) -> int:
+    with urlopen(hook) as answer:
+        return int(answer.read())
+
+
+def composite(story: Story, hook: str) -> None:
     """Have the kind of the parents there, and their controller."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {
@@ -198,10 +228,10 @@ def composite(story: Story) -> None:
             {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}
         ],
     }
-    _controller(story, "CompositeController", spec)
+    _controller(story, hook, "CompositeController", spec)
 
 
-def decorator(story: Story) -> None:
+def decorator(story: Story, hook: str) -> None:
     """Have a DecoratorController there."""
     chosen = {"matchLabels": {"decorate": "yes"}}
     spec = {
@@ -210,11 +240,11 @@ def decorator(story: Story) -> None:
             {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}
         ],
     }
-    _controller(story, "DecoratorController", spec)
+    _controller(story, hook, "DecoratorController", spec)
 
 
-def _controller(story: Story, kind: str, spec: Mapping[str, object]) -> None:
-    hooks = {"sync": {"webhook": {"url": f"{story.hook}/sync"}}}
+def _controller(story: Story, hook: str, kind: str, spec: Mapping[str, object]) -> None:
+    hooks = {"sync": {"webhook": {"url": f"{hook}/sync"}}}
     controller = {
         "apiVersion": "metacontroller.k8s.io/v1alpha1",
         "kind": kind,
@@ -239,14 +269,14 @@ def measured(which: Which, sizes: Sequence[tuple[int, int]], decorated: int) -> 
     """Return the rows of one server; each size has a fresh one."""
     rows: list[Row] = []
     for parents, children in sizes:
-        with staged(which) as story:
-            composite(story)
+        with staged(which) as (story, hook):
+            composite(story, hook)
             for row in grow(story, parents, children):
                 print(f"  {row.work}", file=sys.stderr, flush=True)
                 rows.append(row)
     if decorated:
-        with staged(which) as story:
-            decorator(story)
+        with staged(which) as (story, hook):
+            decorator(story, hook)
             rows += decorate(story, decorated)
     return rows
 
@@ -277,7 +307,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.metacontroller", description=__doc__)
     parser.add_argument("--only", choices=["embedded", "real"], help="one server and not both")
     parser.add_argument(
-        "--sizes", nargs="+", default=["100x10", "1000x10", "10000x1"], metavar="NxM",
+        "--sizes", nargs="*", default=["100x10", "1000x10", "10000x1"], metavar="NxM",
         help="how many parents, with how many children each",
     )  # fmt: skip
     parser.add_argument(

@@ -1,5 +1,5 @@
 """
-One server with Metacontroller on it, and what has been asked of everybody so far.
+One server with a family at work on it, and what has been asked of everybody so far.
 
 `lamina run` is a process of its own. Requests are those the server counted,
 without what the benchmark asked for itself.
@@ -12,19 +12,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPSConnection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
 from bench.usage import processor_seconds, resident_bytes
-from tests.bed.either import start_server
-from tests.bed.server import Server, Which
+from tests.bed.server import Server
 from tests.bed.trouble import BedError
 from tests.bed.wire import Api
 
@@ -32,16 +30,8 @@ ROOT = Path(__file__).parents[1]
 PATIENCE = 300.0
 """How long one piece of work may take, in seconds."""
 _REQUESTS = re.compile(r"^apiserver_request_total\{(.*?)\} (\S+)$", re.MULTILINE)
+_LABELS = re.compile(r'(\w+)="([^"]*)"')
 _LINES = 8
-_ABOUT = (
-    "sets",
-    "configmaps",
-    "compositecontrollers",
-    "decoratorcontrollers",
-    "controllerrevisions",
-    "events",
-)
-"""What is counted; a real server has others at work, on other things."""
 
 
 class Asked(NamedTuple):
@@ -54,7 +44,12 @@ class Asked(NamedTuple):
     @property
     def what(self) -> str:
         """Return it as the server counts it."""
-        return f"{self.method} {self.path.split('/')[-1 if self.method == 'POST' else -2]}"
+        parts = self.path.split("/")
+        if self.method == "POST":
+            return f"POST {parts[-1]}"
+        if parts[-1] == "status":
+            return f"{self.method} {parts[-3]}/status"
+        return f"{self.method} {parts[-2]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,7 @@ class Mark:
     at: float
     requests: Counter[str]
     processor: float
+    served: float
     calls: int
 
 
@@ -78,6 +74,9 @@ class Spent:
     processor: float
     resident: int
     calls: int
+    """How often the hook was called, or a pass was made."""
+    served: float = 0.0
+    """The processor time of the server itself."""
 
     @property
     def writes(self) -> int:
@@ -86,11 +85,17 @@ class Spent:
 
 @dataclass
 class Story:
-    """One server, one `lamina run`, one hook."""
+    """
+    One server and one `lamina run`.
+
+    `about` names what is counted: a real server has others at work, on other
+    things. `calls` says how often whatever is counted beside requests has happened.
+    """
 
     server: Server
     pid: int
-    hook: str
+    about: Collection[str]
+    calls: Callable[[], int]
     api: Api = field(init=False)
     _own: Counter[str] = field(default_factory=Counter)
     """What the benchmark has asked for itself."""
@@ -102,23 +107,22 @@ class Story:
         """Return how many requests the server has counted, as `POST configmaps`, without the benchmark's own."""
         found: Counter[str] = Counter()
         for labels, count in _REQUESTS.findall(self.api.get("/metrics").text):
-            named = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-            if named.get("resource") in _ABOUT and named.get("verb") != "WATCH":
-                found[f"{named['verb']} {named['resource']}"] += int(float(count))
+            named = dict(_LABELS.findall(labels))
+            below = named.get("subresource")
+            what = f"{named.get('resource')}/{below}" if below else named.get("resource", "")
+            if what in self.about and named.get("verb") != "WATCH":
+                found[f"{named['verb']} {what}"] += int(float(count))
         return found - self._own
 
-    def calls(self) -> int:
-        """Return how often the hook was called."""
-        with urlopen(self.hook) as answer:
-            return int(answer.read())
-
     def mark(self) -> Mark:
-        return Mark(time.monotonic(), self.requests(), processor_seconds([self.pid]), self.calls())
+        processor, served = processor_seconds([self.pid]), processor_seconds(self.server.pids)
+        return Mark(time.monotonic(), self.requests(), processor, served, self.calls())
 
     def spent(self, since: Mark, *, until: float | None = None) -> Spent:
         """Return what was spent since then."""
         ended = until or time.monotonic()
         processor = processor_seconds([self.pid]) - since.processor
+        served = processor_seconds(self.server.pids) - since.served
         verbs: Counter[str] = Counter()
         events = 0
         for name, count in (self.requests() - since.requests).items():
@@ -134,6 +138,7 @@ class Story:
             processor=processor,
             resident=resident_bytes([self.pid]),
             calls=self.calls() - since.calls,
+            served=served,
         )
 
     def until_written(self, since: Mark, what: Counter[str], is_so: Callable[[], bool]) -> float:
@@ -152,29 +157,42 @@ class Story:
         raise BedError(f"it was not done within {PATIENCE:.0f} s")
 
     def until_quiet(self) -> None:
-        """Wait until the hook has not been called for a second."""
-        calls, since = self.calls(), time.monotonic()
-        while time.monotonic() - since < 1.0:
-            time.sleep(0.1)
-            if (now := self.calls()) != calls:
-                calls, since = now, time.monotonic()
+        """Wait until nothing that is counted has happened for a second."""
+        # Asked seldom: to answer is work, and counted as theirs.
+        calls = -1
+        while (now := self.calls()) != calls:
+            calls = now
+            time.sleep(1.0)
+
+    def get(self, path: str, counted: str) -> Any:
+        """Return what is at a path; the server counts it under that name."""
+        self._own[counted] += 1
+        return self.api.get(path).json
 
     def values(self, label: str) -> list[str]:
         """Return what the ConfigMaps with a label hold."""
-        self._own["LIST configmaps"] += 1
-        listed = self.api.get(f"/api/v1/namespaces/default/configmaps?labelSelector={label}").json["items"]
-        return [one["data"]["value"] for one in listed]
+        path = f"/api/v1/namespaces/default/configmaps?labelSelector={label}"
+        return [one["data"]["value"] for one in self.get(path, "LIST configmaps")["items"]]
 
-    def each(self, count: int, ask: Callable[[int], Asked]) -> None:
-        """Ask for something for every number, over a few connections that are kept."""
+    def ask(self, asked: Asked) -> None:
+        """Ask for one thing."""
+        self.each(1, lambda number: asked)
+
+    def each(self, count: int, ask: Callable[[int], Asked], *, apart: float = 0.0) -> None:
+        """
+        Ask for something for every number, over a few connections that are kept.
+
+        Where they are to be so many seconds `apart`, they go one after another.
+        """
         self._own.update(ask(number).what for number in range(count))
-        with ThreadPoolExecutor(_LINES) as pool:
+        lines = 1 if apart else min(count, _LINES)
+        with ThreadPoolExecutor(lines) as pool:
             for work in [
-                pool.submit(self._some, ask, range(first, count, _LINES)) for first in range(_LINES)
+                pool.submit(self._some, ask, range(first, count, lines), apart) for first in range(lines)
             ]:
                 work.result()
 
-    def _some(self, ask: Callable[[int], Asked], numbers: Sequence[int]) -> None:
+    def _some(self, ask: Callable[[int], Asked], numbers: Sequence[int], apart: float) -> None:
         parts = urlsplit(self.server.url)
         tls = ssl.create_default_context(cafile=str(self.server.ca_file))
         with closing(HTTPSConnection(parts.hostname or "", parts.port, context=tls, timeout=60)) as line:
@@ -187,27 +205,22 @@ class Story:
                     said = answer.read()
                 if answer.status not in (200, 201):
                     raise BedError(f"the server refused what the benchmark asked for: {said.decode()}")
+                time.sleep(apart)
 
 
 @contextmanager
-def staged(which: Which) -> Iterator[Story]:
-    """A fresh server, the hook, and `lamina run`."""
-    with start_server(which) as server:
-        hook = subprocess.Popen(
-            [sys.executable, "-m", "bench.hook"], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert hook.stdout is not None
-        port = hook.stdout.readline().strip()
-        run = subprocess.Popen(
-            [sys.executable, "-m", "lamina", "run", "--families", "metacontroller", "--no-leader-election", "--kubeconfig",
-             str(server.kubeconfig), "--log", "error"],
-            cwd=ROOT, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        try:
-            assert run.stderr is not None
-            run.stderr.readline()
-            yield Story(server, run.pid, f"http://127.0.0.1:{port}")
-        finally:
-            for process in (run, hook):
-                process.terminate()
-                process.wait()
+def running(server: Server, family: str, *more: str) -> Iterator[int]:
+    """Run `lamina run` with one family until the end of the block, and say which process that is."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "lamina", "run", "--families", family, "--no-leader-election", "--kubeconfig",
+         str(server.kubeconfig), "--log", "error", *more],
+        cwd=ROOT, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert run.stderr is not None
+        if not (said := run.stderr.readline()).startswith("lamina runs"):
+            raise BedError(f"`lamina run` did not start: {said}{run.stderr.read()}")
+        yield run.pid
+    finally:
+        run.terminate()
+        run.wait()

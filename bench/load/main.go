@@ -26,7 +26,7 @@ func main() {
 func measure() error {
 	address := flag.String("address", "", "host and port of the server")
 	authority := flag.String("ca", "", "file with the certificate authority")
-	operation := flag.String("op", "get", "create, get, patch, apply, list or watch")
+	operation := flag.String("op", "get", "create, get, patch, apply, list, watch or agents")
 	namespace := flag.String("namespace", "default", "namespace of the objects")
 	prefix := flag.String("prefix", "load", "what names start with")
 	clients := flag.Int("clients", 1, "how many at once; with watch, how many writers")
@@ -37,7 +37,8 @@ func measure() error {
 	limit := flag.Duration("time", 3*time.Second, "stop after this long")
 	flag.Parse()
 
-	token, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	input := bufio.NewReader(os.Stdin)
+	token, err := input.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("no token on standard input: %w", err)
 	}
@@ -55,6 +56,9 @@ func measure() error {
 		config:  &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}},
 	}
 
+	if *operation == "agents" {
+		return attend(to, *clients, input)
+	}
 	var seen result
 	if *operation == "watch" {
 		seen, err = fanOut(to, *namespace, *prefix, *watchers, *clients, *count, *limit)

@@ -7,37 +7,45 @@ handed down from here: nobody else builds their own collaborators.
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from socket import socket
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from lamina.actors.stages import Stage
 from lamina.client.client import Client
 from lamina.client.kubeconfig import Access, write_kubeconfig
 from lamina.clock import Clock, PacedClock
 from lamina.clusters import Clusters
-from lamina.embedded import Background, EmbeddedCluster
+from lamina.embedded import Background, EmbeddedCluster, settled
+from lamina.families.every import chosen
 from lamina.server.api import Api
 from lamina.server.certificates import Certificates, ensure_certificates, write_private
 from lamina.server.gate import FIRST, check_name
 from lamina.server.housekeeping import forget_old_versions
 from lamina.server.identity import Authenticator
-from lamina.server.listener import TlsFiles, listen, open_socket
+from lamina.server.listener import Listener, TlsFiles, listen, open_socket
 from lamina.server.log import Log
 from lamina.server.memory import MemoryStore
+from lamina.server.pages import version
 from lamina.server.request import ADMIN, Answer, Identity, Request
 from lamina.server.sqlite import SqliteStore
 from lamina.server.store import Store
 from lamina.settings import Settings, home
 from lamina.stages import load_stages
+
+if TYPE_CHECKING:
+    from lamina.agents import EmbeddedHub
 
 _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
 
@@ -97,15 +105,24 @@ class App:
         self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._port}"
         self.cluster = self._make("", self.store, Authenticator({self.token: ADMIN}))
         self.api = self.cluster.api
-        self.clusters = Clusters(self.store, self.cluster, self.token, self._make, self._clusters_changed)
+        self.clusters = Clusters(
+            self.store,
+            self.cluster,
+            self.token,
+            self._make,
+            self._clusters_changed,
+            hub=lambda: self._hub,
+        )
         self.clusters.url = self.url
         self.api.administration.settled = self.settled
-        await self._listen(opened)
+        listener = await self._listen(opened)
         tasks = await self._stack.enter_async_context(Background())
         tasks.start(forget_old_versions(self.store, self.settings.history))
         await self._stack.enter_async_context(self.cluster)
         self._stack.push_async_callback(self.clusters.stop)
         await self.clusters.start(self.settings.clusters)
+        # Ends first, too: requests in progress may still want webhooks, actors and the other clusters.
+        self._stack.push_async_callback(listener.stop)
         gc.freeze()
         gc.set_threshold(200_000, 50, 100)
         self._write_kubeconfig()
@@ -115,11 +132,13 @@ class App:
         Make a cluster: the first one, or one beside it.
 
         What runs on which is decided here and nowhere else. Actors run on every
-        cluster, as parts of it; families and their hooks run on the first.
+        cluster, as parts of it; families and their hooks run on the first. Where
+        that makes it a hub, each of the others has an agent.
         """
         is_first = not name
+        hub = None if is_first else self._hub
         return EmbeddedCluster(
-            self.settings if is_first else replace(self.settings, families="none", hooks=()),
+            self.settings if is_first else dataclasses.replace(self.settings, families="none", hooks=()),
             name=name,
             store=store,
             clock=self.clock,
@@ -127,12 +146,26 @@ class App:
             authority=self.certificates.authority.certificate_pem.decode(),
             port=self._port,
             stages=self._stages,
+            serves=hub.serves if hub is not None else (),
+            also=(partial(hub.agent, name),) if hub is not None else (),
         )
+
+    @cached_property
+    def _hub(self) -> EmbeddedHub | None:
+        """Return the hub that the first cluster is, if its families make it one."""
+        if self.settings.simulate == "off":
+            return None
+        if not any(family.name == "manifestwork" for family in chosen(self.settings.families)):
+            return None
+        # Most control planes have one cluster, and no agent to load.
+        from lamina.agents import EmbeddedHub
+
+        return EmbeddedHub(self.cluster, self.clusters.address, version()["gitVersion"])
 
     async def settled(self) -> None:
         """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""
-        for cluster in self.clusters:
-            await cluster.settled()
+        # Together: what an agent does on its cluster makes work on the first, and the other way round.
+        await settled(lambda: all(cluster.is_idle for cluster in self.clusters))
 
     def _folders(self) -> Path:
         if self.settings.ephemeral:
@@ -150,11 +183,12 @@ class App:
             return MemoryStore()
         return SqliteStore.open(self.data)
 
-    async def _listen(self, opened: socket) -> None:
+    async def _listen(self, opened: socket) -> Listener:
         pair = self.certificates.server
         files = TlsFiles(pair.certificate, pair.key, self.certificates.authority.certificate)
         listener = await listen(opened, self.clusters.gate, self.clusters.gate, files)
         self._stack.push_async_callback(listener.stop)
+        return listener
 
     async def request(
         self,

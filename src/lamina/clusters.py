@@ -36,6 +36,14 @@ class Make(Protocol):
     def __call__(self, name: str, store: View, authenticator: Authenticator) -> EmbeddedCluster: ...
 
 
+class Hub(Protocol):
+    """Who is told of clusters that come and go: one that is about to run, and one that is gone for good."""
+
+    async def join(self, name: str) -> None: ...
+
+    async def leave(self, name: str) -> None: ...
+
+
 class _Member(NamedTuple):
     """One cluster that runs."""
 
@@ -50,14 +58,21 @@ class Clusters:
 
     `make` decides what a cluster is made of; `changed` is called when there are
     others than before. `token` is the server administrator's own, good everywhere.
+    `hub` returns who is told of them, once the first runs, if anybody is.
     """
 
     def __init__(
-        self, log: Log, first: EmbeddedCluster, token: str, make: Make, changed: Callable[[], None]
+        self,
+        log: Log,
+        first: EmbeddedCluster,
+        token: str,
+        make: Make,
+        changed: Callable[[], None],
+        hub: Callable[[], Hub | None] = lambda: None,
     ) -> None:
         self.url = ""
         self._log, self._first, self._token = log, first, token
-        self._make, self._changed = make, changed
+        self._make, self._changed, self._hub = make, changed, hub
         self._members: dict[str, _Member] = {}
         self._turn = asyncio.Lock()
         self._stopping = False
@@ -164,6 +179,8 @@ class Clusters:
         view = View(self._log, record.place)
         token = hmac.new(self._token.encode(), f"{name}/{record.uid}".encode(), "sha256").hexdigest()
         authenticator = Authenticator({self._token: ADMIN, token: ADMIN})
+        if (hub := self._hub()) is not None:
+            await hub.join(name)
         cluster = self._make(name, view, authenticator)
         self.gate.open(name, Entry(cluster.api, authenticator))
         try:
@@ -182,6 +199,8 @@ class Clusters:
     async def _forget(self, record: _Record, view: View) -> None:
         """Delete all there is of a cluster, its record last."""
         await view.close()
+        if (hub := self._hub()) is not None:
+            await hub.leave(record.name)
         # Written after all that was accepted before the view closed, so that is committed by then.
         await self._write(record._replace(ending=True))
         await view.clear()

@@ -20,16 +20,18 @@ import orjson
 from lamina.actors import WORKLOADS, embedded_actors, machines
 from lamina.actors.stages import Stage
 from lamina.actors.workloads.provisioning import STANDARD
+from lamina.admission.inside import answering
 from lamina.client.client import Client
 from lamina.client.inprocess import PATIENCE, InProcessTransport
 from lamina.clock import Clock, PacedClock
 from lamina.core.controller import AnyController
+from lamina.core.family import Family
 from lamina.errors import from_status
 from lamina.families.every import chosen
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects.types import Made
-from lamina.product import declare, follow, install, product
+from lamina.product import Brings, declare, follow, install, product
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
 from lamina.server.assembly import assemble
@@ -71,6 +73,7 @@ class EmbeddedCluster:
         authority: str = "",
         port: int = _PORT,
         stages: Sequence[Stage] | None = None,
+        serves: Sequence[Brings] = (),
         also: Sequence[Callable[[EmbeddedCluster], Manager]] = (),
     ) -> None:
         """
@@ -79,7 +82,8 @@ class EmbeddedCluster:
         A store that is handed in stays open. `authority` is the certificate, in
         PEM, that leads to trust in whoever serves this cluster, and `port` is where.
         `stages` are those that the settings name, where they have been read already.
-        What `also` returns runs on it besides, for as long as it does.
+        What `also` returns runs on it besides, for as long as it does, and what that
+        takes to be served is what `serves` brings.
         """
         self.settings = settings if settings is not None else Settings()
         self.name = name
@@ -88,7 +92,7 @@ class EmbeddedCluster:
         self.reload_hooks: Callable[[], None] = lambda: None
         self.authenticator = authenticator or Authenticator({})
         self._owns_store = store is None
-        self._also = also
+        self._also, self._serves = also, serves
         self._authority, self._port = authority, port
         pods = self.settings.simulate == "pods"
         self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
@@ -161,13 +165,7 @@ class EmbeddedCluster:
 
     async def settled(self) -> None:
         """Wait until everybody who runs on it has nothing to do but wait, or until that takes too long."""
-        turns = 0
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                while turns < _QUIET:
-                    # What one controller writes is told to the others within a few turns of the loop.
-                    await asyncio.sleep(0)
-                    turns = turns + 1 if self.is_idle else 0
+        await settled(lambda: self.is_idle)
 
     async def _start(self) -> None:
         if self._owns_store:
@@ -178,8 +176,12 @@ class EmbeddedCluster:
             tasks.start(forget_old_versions(self.store, self.settings.history))
         tasks.start(publish_groups(self.api.plane))
         await self._seed()
+        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
+        # Before anybody watches: each new kind has everybody look anew.
+        await install(self.client(), (*families, *self._serves))
         await self._start_actors(tasks)
-        await self._start_families()
+        if families:
+            await self._start_families(families)
         for manager in self._also:
             await self._run(manager(self), tasks)
         self._ready = True
@@ -226,16 +228,14 @@ class EmbeddedCluster:
             actors += machines(self._stages, self.settings.nodes)
         return actors
 
-    async def _start_families(self) -> None:
-        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
-        if not families:
-            return
+    async def _start_families(self, families: Sequence[Family]) -> None:
         client, hooks = self.client(), Hooks(self.settings.hooks, log)
         await hooks.start()
         self._stack.push_async_callback(hooks.close)
         calls = Calls(local=hooks.find)
         self._stack.push_async_callback(calls.close)
-        await install(client, families)
+        checks = [check for family in families for check in family.checks]
+        await answering(checks, client, self._port, self.api.plane.asker.here, log)
         await declare(client, hooks.manifests)
         # They end before the hooks they would call.
         tasks = await self._stack.enter_async_context(Background())
@@ -244,6 +244,17 @@ class EmbeddedCluster:
         if self.settings.hooks:
             self.reload_hooks = hooks.reload
             tasks.start(follow(hooks, client, calls, manager))
+
+
+async def settled(is_idle: Callable[[], bool]) -> None:
+    """Wait until nobody has anything to do but wait, or until that takes too long."""
+    turns = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            while turns < _QUIET:
+                # What one controller writes is told to the others within a few turns of the loop.
+                await asyncio.sleep(0)
+                turns = turns + 1 if is_idle() else 0
 
 
 class Background:

@@ -22,6 +22,7 @@ Everything lamina raises on purpose.
     │   └── TimedOut              504
     ├── Unreachable               nobody answered, or not in words we know; try later
     ├── UnknownKind               the server does not serve that kind
+    ├── UnknownCluster            a controller names a cluster that nobody told us how to reach
     ├── NotSeenYet                a first look at something takes longer than one waits; try shortly
     ├── NotLeading                another replica works for this owner now
     ├── PlanFailed                some actions of a plan were refused; carries which, and why
@@ -38,7 +39,7 @@ as a Status, and is the same class on the other side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lamina.objects.types import Ref
@@ -217,6 +218,15 @@ class UnknownKind(LaminaError):
         self.hint = "see what is served with `lamina kubectl api-resources`"
 
 
+class UnknownCluster(LaminaError):
+    """A controller names a cluster that it is not bound to."""
+
+    def __init__(self, cluster: str, known: Iterable[str]) -> None:
+        bound = ", ".join(sorted(known)) or "none beside its own"
+        super().__init__(f"nobody said which cluster {cluster!r} is: the clusters bound are {bound}")
+        self.cluster = cluster
+
+
 class NotSeenYet(LaminaError):
     """What a planner asked to see has not been seen in full yet. Nobody's fault; try again shortly."""
 
@@ -226,11 +236,30 @@ class NotLeading(LaminaError):
 
 
 class PlanFailed(LaminaError):
-    """Some actions of a plan were refused. `failures` holds each error; the other actions were done."""
+    """
+    Some actions of a plan were refused. `failures` holds each error; the other actions were done.
 
-    def __init__(self, failures: Sequence[LaminaError]) -> None:
+    `about` says of each which object it is about, as far as that is known, and
+    `outdated` which of them only show that the plan was made from an old view.
+    """
+
+    def __init__(
+        self,
+        failures: Sequence[LaminaError],
+        about: Sequence[Ref | None] = (),
+        outdated: Sequence[bool] = (),
+    ) -> None:
         super().__init__("; ".join(str(failure) for failure in failures))
         self.failures = tuple(failures)
+        self.about = tuple(about) or (None,) * len(self.failures)
+        self._outdated = tuple(outdated) or (False,) * len(self.failures)
+
+    @property
+    def serious(self) -> PlanFailed | None:
+        """Return the same without what a new plan mends by itself, if anything is left."""
+        each = zip(self.failures, self.about, self._outdated, strict=True)
+        left = [(failure, ref) for failure, ref, is_outdated in each if not is_outdated]
+        return PlanFailed([failure for failure, _ in left], [ref for _, ref in left]) if left else None
 
 
 class SpecError(LaminaError):

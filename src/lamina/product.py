@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from lamina.client.client import Client
 from lamina.clock import Clock
@@ -30,6 +31,16 @@ _TRIES = 200
 _STARTS, _STARTING = 6, 5.0
 """How often a server that does not answer is tried at the start, and how long each try and each pause lasts."""
 _SILENT = f"the API server said nothing for {_STARTING:.0f}s"
+
+
+class Brings(Protocol):
+    """Who has kinds served: their definitions, and, by the name of one, the fields it keeps its records in."""
+
+    @property
+    def definitions(self) -> Callable[[], Sequence[Obj]]: ...
+
+    @property
+    def records(self) -> Mapping[str, Sequence[str]]: ...
 
 
 def product(
@@ -74,7 +85,7 @@ async def reached(client: Client) -> None:
         await asyncio.sleep(_STARTING)
 
 
-async def install(client: Client, families: Sequence[Family]) -> None:
+async def install(client: Client, families: Sequence[Brings]) -> None:
     """
     Have the kinds of these families served.
 

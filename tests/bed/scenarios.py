@@ -63,6 +63,8 @@ class Record:
     seconds: float = 0.0
     passed: int = 0
     failures: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """What cannot be shown on this server, and why."""
 
     @property
     def verdict(self) -> str:
@@ -105,6 +107,8 @@ class Recorder:
             print(
                 f"{identifier}  FAIL  {report.duration:6.1f} s  {sentence}\n{report.longreprtext}", flush=True
             )
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            record.elsewhere.append(f"{sentence}: {report.longrepr[2].removeprefix('Skipped: ')}")
         elif report.when == "call" and report.passed:
             record.passed += 1
             print(f"{identifier}  ok    {report.duration:6.1f} s  {sentence}", flush=True)
@@ -136,6 +140,8 @@ def report(which: Which, *, kubectl: str | None = None) -> int:
         if identifier in must:
             verdict = record.verdict if record and record.tests else "no test"
             print(f"{identifier}  covered  {verdict}")
+            for sentence in record.elsewhere if record else ():
+                print(f"{identifier}           not here: {sentence}")
         else:
             why = f"needs {record.needs}" if record and record.needs else "not listed yet"
             print(f"{identifier}  open     {why if record else 'no test'}")

@@ -94,3 +94,4 @@ def test_what_was_not_done_in_time_is_said() -> None:
 def test_requests_are_named_as_the_server_counts_them() -> None:
     assert Asked("POST", "/api/v1/namespaces/default/configmaps", {}).what == "POST configmaps"
     assert Asked("PATCH", "/api/v1/namespaces/default/configmaps/a", {}).what == "PATCH configmaps"
+    assert Asked("PATCH", "/apis/a/v1/namespaces/default/works/b/status", {}).what == "PATCH works/status"

@@ -50,8 +50,26 @@ def test_leases_are_kept_as_either_name_says() -> None:
     theirs = manner.terms(flags("--leader-election-id", "mc", "--leader-election-namespace", "there"), "here")
     assert (theirs.namespace, theirs.name) == ("there", "mc")
 
-    short = manner.terms(flags("--lease-duration", "4s", "--renew-deadline=1500ms", "--shards", "3"), "here")
+    short = manner.terms(
+        flags("--lease-duration", "4s", "--renew-deadline=1500ms", "--retry-period=1s", "--shards", "3"),
+        "here",
+    )
     assert (short.lasts, short.deadline, short.shards) == (4.0, 1.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--lease-duration=5s"], "less than the 5s of --lease-duration, got 10s"),
+        (["--renew-deadline=15s"], "less than the 15s of --lease-duration, got 15s"),
+        (["--renew-deadline=2s"], "less than the 2s of --renew-deadline, got 2s"),
+    ],
+)
+def test_a_replica_that_would_go_on_as_long_as_its_lease_lasts_is_refused(
+    arguments: list[str], complaint: str
+) -> None:
+    with pytest.raises(click.BadParameter, match=complaint):
+        manner.terms(flags(*arguments), "here")
 
 
 def test_families_run_as_they_are_told_to() -> None:

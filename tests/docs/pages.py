@@ -64,6 +64,13 @@ class Reader:
         fresh.replace(path)
 
 
+def make_up() -> str:
+    """Return what `make up` types, once everything is set up."""
+    found = re.search(r"^up:.*\n\t@\$\(BIN\)/(.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
 def steps(block: str) -> list[tuple[str, str]]:
     """Return the commands of a console block, each with what is printed below it."""
     found: list[tuple[str, str]] = []

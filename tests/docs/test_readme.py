@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.bed.kubectl import kubectl_command
+from tests.docs.pages import make_up
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -46,10 +47,8 @@ def home(tmp_path: Path) -> Iterator[dict[str, str]]:
         "HOME": str(tmp_path),
         "PATH": f"{folder}:{os.environ['PATH']}",
     }
-    lamina = [sys.executable, "-m", "lamina"]
-    subprocess.run(
-        [*lamina, "up", "--detach", "--port", "0"], env=environ, check=True, capture_output=True, timeout=60
-    )
+    lamina, typed = [sys.executable, "-m", "lamina"], make_up().split()[1:]
+    subprocess.run([*lamina, *typed, "--port", "0"], env=environ, check=True, capture_output=True, timeout=60)
     yield environ
     subprocess.run([*lamina, "down"], env=environ, check=False, capture_output=True, timeout=180)
 

@@ -1,19 +1,24 @@
 """Carrying out plans, against a writer that notes what it is asked."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from lamina.client.client import What
+from lamina.client.client import Client, What
+from lamina.client.inprocess import InProcessTransport
+from lamina.client.limited import LimitedTransport
 from lamina.core.plan import Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
 from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound, NotLeading
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
-from lamina.rates import Buckets
+from lamina.rates import Bucket, Buckets
 from lamina.runtime.executor import Executor, Written
 from lamina.runtime.together import side_by_side
+from lamina.server.request import Answer
+from tests.runtime.cluster import config_map, embedded
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
 
@@ -279,6 +284,31 @@ async def test_who_is_no_longer_to_write_does_not_even_in_the_middle_of_a_plan()
 
     assert [one.ref.name for one in outcome.written] == ["a"]
     assert [type(one.error) for one in outcome.refused] == [NotLeading]
+
+
+async def test_a_write_that_waited_is_not_sent_by_whoever_lost_the_lead_meanwhile() -> None:
+    """There is a limit of requests; the deadline of the lease passes while a write waits for its turn."""
+    async with embedded() as app:
+        leads = True
+
+        def lose(method: str, seconds: float) -> None:
+            nonlocal leads
+            leads = method == "GET"
+
+        async def handle(
+            method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+        ) -> Answer:
+            return await app.request(method, path, query, headers, body)
+
+        client = Client(LimitedTransport(InProcessTransport(handle), Bucket(1000, 1), lose))
+        create = Create(obj=config_map("late"))
+        outcome = await Executor(client, manager="me").run(
+            plan(Stage("one", (create,))), allowed=lambda: leads
+        )
+        left = await app.client().list(CONFIG_MAP, "default")
+
+    assert [type(one.error) for one in outcome.refused] == [NotLeading]
+    assert "late" not in [meta.name(one) for one in left.items]
 
 
 async def test_of_many_events_about_one_object_only_so_many_are_told() -> None:

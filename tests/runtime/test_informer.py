@@ -12,7 +12,8 @@ from lamina.errors import Forbidden, Gone, Invalid
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.runtime import informer as module
-from lamina.runtime.informer import Informer, Subscription
+from lamina.runtime.informer import Informer
+from lamina.runtime.subscriptions import Subscription
 from tests.runtime.scripted import Reply, Script, Stream, bookmark, config_map, listing
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))

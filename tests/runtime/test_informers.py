@@ -10,8 +10,8 @@ from lamina.client.client import Client
 from lamina.core.world import Change, card
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
-from lamina.runtime.informer import Subscription
 from lamina.runtime.informers import Informers
+from lamina.runtime.subscriptions import Subscription
 from tests.runtime.scripted import Script, Stream, bookmark, config_map
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ import structlog
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.errors import Unreachable
+from lamina.errors import NotFound, Unreachable
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.leases import Leases, Terms, shard_of
 from tests.runtime.cluster import embedded
@@ -33,7 +34,7 @@ class Replica:
         self.cut = False
         self.delay: Callable[[], bool] | None = None
         """What a renewal waits for, once."""
-        self.gains = 0
+        self.gains = self.updates = 0
         self._client = client
         self.leases = Leases(self, name, terms, structlog.get_logger(), self._gained)
         self._task: asyncio.Task[None] | None = None
@@ -49,6 +50,7 @@ class Replica:
                 await until(self.delay)
                 self.delay = None
             answer: Made = await getattr(self._client, verb)(*args, **settings)
+            self.updates += verb == "update"
             return answer
 
         return ask
@@ -102,11 +104,14 @@ async def test_a_leader_that_is_cut_off_stops_before_anybody_takes_over(client: 
     await other.stop()
 
 
-async def test_a_leader_that_was_frozen_finds_that_its_time_is_up(client: Client) -> None:
+async def test_a_leader_that_was_frozen_finds_that_its_time_is_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that sleeps past its lease must not write on waking, before it has heard any news."""
-    one = Replica(client, "one", Terms(lasts=1, deadline=0.001, retry=60)).start()
-    await until(lambda: one.gains == 1 or one.leases._shards[0].renewed_at is not None)
-    await asyncio.sleep(0.01)
+    one = Replica(client, "one", Terms(lasts=60, deadline=30, retry=20)).start()
+    await until(one.holds)
+
+    monkeypatch.setattr("lamina.runtime.leases.monotonic", lambda: monotonic() + 30)
 
     assert not one.holds()
     assert not one.leases.holds("anybody")
@@ -126,6 +131,37 @@ async def test_owners_that_nobody_had_while_a_lease_was_being_renewed_are_looked
     await one.stop()
 
 
+async def test_a_renewal_that_is_not_answered_is_tried_again(client: Client) -> None:
+    """An answer that never comes must not be waited for until the lease is somebody else's."""
+    one = Replica(client, "one").start()
+    await until(lambda: one.gains == 1, one)
+    lost: list[str] = []
+
+    def never() -> bool:
+        lost.append("a renewal")
+        return len(lost) > 10_000
+
+    one.delay = never
+    await until(lambda: bool(lost), one)
+    one.delay = None
+    await until(lambda: one.updates >= 2, one)
+
+    await one.stop()
+
+
+async def test_a_lease_is_given_back_although_its_time_had_run_out(client: Client) -> None:
+    one = Replica(client, "one", Terms(lasts=60, deadline=0.2, retry=0.05)).start()
+    await until(one.holds)
+    one.cut = True
+    await until(lambda: one.leases._shards[0].renewed_at is None)
+
+    one.cut = False
+    await one.stop()
+
+    lease = await client.get(Ref("coordination.k8s.io/v1", "Lease", "default", "lamina"))
+    assert not lease["spec"].get("holderIdentity")
+
+
 async def test_shards_are_spread_and_all_are_held(client: Client) -> None:
     terms = Terms(name="many", shards=6, lasts=1, deadline=0.5, retry=0.05)
     one, two = Replica(client, "one", terms).start(), Replica(client, "two", terms).start()
@@ -142,6 +178,53 @@ def test_an_owner_has_the_same_shard_everywhere() -> None:
     assert shard_of("anything", 1) == 0
     shares = [shard_of(str(uuid4()), 4) for _ in range(4000)]
     assert all(800 < shares.count(number) < 1200 for number in range(4))
+
+
+class Late:
+    """A server with one lease, whose first answer to a renewal comes to nobody, long after the deadline."""
+
+    def __init__(self) -> None:
+        self.time, self.renewals = 100.0, 0
+        self.lease: Made | None = None
+
+    async def get(self, ref: Ref) -> Made:
+        if self.lease is None:
+            raise NotFound("there is none yet")
+        self.time += 0.1
+        return dict(self.lease)
+
+    async def create(self, obj: Obj, *, manager: str | None = None) -> Made:
+        return self._stored(obj)
+
+    async def update(self, obj: Obj, *, manager: str | None = None) -> Made:
+        self.renewals += 1
+        if self.renewals == 1:
+            self.time += 11.0
+            raise Unreachable("no answer")
+        return self._stored(obj)
+
+    def _stored(self, obj: Obj) -> Made:
+        self.lease = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.renewals)}}
+        return dict(self.lease)
+
+
+async def test_who_was_late_does_not_wait_for_a_lease_that_has_its_own_name_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, gains = Late(), []
+    monkeypatch.setattr("lamina.runtime.leases.monotonic", lambda: server.time)
+    leases = Leases(
+        server, "me", Terms(retry=0.001), structlog.get_logger(), lambda: gains.append(server.time)
+    )
+    running = asyncio.create_task(leases.run())
+
+    await until(lambda: len(gains) == 2)
+
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    # Its time ran out, and nobody took over: a try later it is back, and not a whole lease.
+    assert gains[1] - gains[0] < 12
 
 
 class Waits:

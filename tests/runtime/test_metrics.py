@@ -81,7 +81,7 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
     for action in (
         Create(obj=pod),
         Delete(ref=Ref("v1", "Pod", "", "q"), uid="u"),
-        Emit(event={**pod, "kind": "Event"}),
+        Emit(event={**pod, "kind": "Event", "type": "Warning", "reason": "RolloutAborted"}),
     ):
         meter.wrote(action)
 
@@ -95,6 +95,7 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
     assert found["controller_runtime_reconcile_time_seconds_count", "controller=C"] == 2
     assert found["lamina_objects_written_total", "controller=C,deed=created,kind=Pod"] == 1
     assert found["lamina_objects_written_total", "controller=C,deed=deleted,kind=Pod"] == 1
+    assert found["lamina_events_total", "controller=C,reason=RolloutAborted,type=Warning"] == 1
     assert not [labels for name, labels in found if "kind=Event" in labels]
 
 
@@ -114,6 +115,27 @@ def test_how_far_rollouts_are_is_the_sum_over_all_owners_and_goes_with_them() ->
     assert counted(metrics)["lamina_rollout_targets", "controller=C,standing=settled"] == 0
     meter.end()
     assert not [labels for name, labels in counted(metrics) if name == "lamina_rollout_targets"]
+
+
+def test_how_far_one_owner_is_can_be_told_from_the_others_and_goes_with_it() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    meter.stands(PARENT, {"waiting": 3, "settled": 1})
+    meter.stands(PARENT, {"settled": 4})
+
+    def owners() -> dict[str, float]:
+        found = counted(metrics).items()
+        return {labels: value for (name, labels), value in found if name == "lamina_owner_targets"}
+
+    whose = f"controller=C,name={PARENT.name},namespace={PARENT.namespace},standing"
+    assert owners() == {f"{whose}=waiting": 0, f"{whose}=settled": 4}
+    meter.stands(PARENT, {})
+    assert owners() == {}
+
+    meter.stands(PARENT, {"settled": 4})
+    meter.end()
+    assert owners() == {}
 
 
 class Answering:

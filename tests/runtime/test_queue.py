@@ -182,3 +182,15 @@ def test_those_who_fail_together_do_not_come_back_together(queue: Queue[str]) ->
     assert delays[-1] == timedelta(seconds=10)
     assert delays == sorted(delays)
     assert queue.retry("nobody's fault") == timedelta(seconds=1)
+
+
+async def test_a_closed_queue_is_idle_although_keys_wait_in_it(queue: Queue[str]) -> None:
+    """Whoever gives way to those at work must not wait for what nobody will come for."""
+    queue.add("a")
+    queue.add("b")
+    key = await queue.take()
+    queue.close()
+    assert not queue.is_idle
+
+    queue.done(key)
+    assert queue.is_idle

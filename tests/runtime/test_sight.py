@@ -8,7 +8,7 @@ import structlog
 
 from lamina.client.client import Client
 from lamina.clock import ManualClock
-from lamina.core.controller import Controller
+from lamina.core.controller import Controller, Watch, nobody, only
 from lamina.core.plan import NOTHING
 from lamina.core.world import card
 from lamina.errors import NotFound
@@ -16,10 +16,13 @@ from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
 from lamina.runtime.asker import Asker
+from lamina.runtime.catalogue import Catalogue
 from lamina.runtime.executor import Executor, Written
-from lamina.runtime.informer import Informer, Subscription
+from lamina.runtime.informer import Informer
+from lamina.runtime.lookout import Lookout
 from lamina.runtime.memory import Gone
 from lamina.runtime.sight import Sight
+from lamina.runtime.subscriptions import Subscription
 from lamina.runtime.worker import Worker
 from tests.runtime.scripted import Script, Stream, bookmark, config_map, groups
 
@@ -144,3 +147,34 @@ async def test_a_real_look_is_only_taken_at_what_is_watched(hasty: Seeing) -> No
     await hasty.sight.look([Ref("v1", "Secret", "default", "s"), A._replace(name="")])
 
     assert not [asked for asked in hasty.script.asked if "secrets" in asked.path]
+
+
+class Elsewhere:
+    """A lookout of another cluster that has seen everything up to a version."""
+
+    def __init__(self, seen: int) -> None:
+        what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
+        self.informer = Informer(Client(Script()), what, lambda change: None, structlog.get_logger(), "hub")
+        self.informer.seen = seen
+        self.informer.settled.set()
+
+
+async def test_versions_of_one_cluster_are_not_compared_with_those_of_another() -> None:
+    async with asyncio.TaskGroup() as group:
+        client, log = Client(Script()), structlog.get_logger()
+        home, hub = Elsewhere(900), Elsewhere(3)
+        lookout = Lookout("hub", client, Catalogue(client, log), group, log)
+        sight = Sight(client, Gone(), (Watch(selects=only("", "ConfigMap"), concerns=nobody, cluster="hub"),))
+        sight.bind({"hub": lookout})
+        for cluster, seen in (("", home), ("hub", hub)):
+            sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: seen.informer}, cluster)
+
+        here, there = Written(A, "uid-a", 5), Written(A._replace(cluster="hub"), "uid-a", 5)
+        assert sight.has_seen([here])
+        assert not sight.has_seen([here, there])
+
+        waiting = asyncio.ensure_future(sight.caught_up([here, there]))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        hub.informer._reached("5")
+        await waiting

@@ -1,11 +1,11 @@
 """Controllers that come and go as objects do, and what they ask to follow."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.app import App
 from lamina.client.client import Client

@@ -6,13 +6,16 @@ from contextlib import suppress
 
 import pytest
 
+from lamina.clock import WallClock
 from lamina.core.plan import Emit, Plan, Stage
 from lamina.errors import Unreachable
 from lamina.logs import log
 from lamina.runtime.executor import Executor
+from lamina.runtime.queue import Queue
 from lamina.runtime.telling import Teller
 from tests.runtime.test_executor import Notes, thing
 
+PATIENCE = 10.0
 MANY = 400
 """More than are told at once, and far fewer than may wait."""
 
@@ -133,3 +136,22 @@ async def test_who_leads_no_more_does_not_tell_what_waited(teller: Teller, other
     await teller.finished()
 
     assert len(notes.asked) == told
+
+
+async def test_what_waits_is_told_at_the_end_although_there_was_more_to_do() -> None:
+    """A process that ends takes no more keys, and those that are left are no reason to be silent."""
+    queue: Queue[int] = Queue(WallClock())
+    for key in range(3):
+        queue.add(key)
+    teller, said = Teller(lambda: not queue.is_idle, log), list[int]()
+    running = asyncio.create_task(teller.run())
+    await say(teller, said, MANY)
+
+    queue.close()
+    async with asyncio.timeout(PATIENCE):
+        await teller.finished()
+
+    assert said == list(range(MANY))
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running

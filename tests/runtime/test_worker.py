@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 import structlog
+from msgspec.structs import replace
 
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import ManualClock, WallClock
 from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
+from lamina.core.plan import NOTHING, Create, Plan, Stage, change, one_stage
 from lamina.core.questions import Absent, Answers, Found, Question, Read
 from lamina.core.world import Change, World, whole
 from lamina.errors import HookError, LaminaError, SpecError
@@ -214,6 +215,35 @@ async def test_later_is_by_the_clock_that_was_given(client: Client) -> None:
 
         clock.wind(timedelta(hours=1))
         await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+
+
+async def test_a_report_that_can_wait_is_made_once_in_its_time_with_all_that_came_together(
+    client: Client,
+) -> None:
+    clock = ManualClock()
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        seen, said = obj["data"]["seen"], obj["data"].get("said")
+        if said == seen:
+            return NOTHING
+        report = change(obj, {"data": {"said": seen}})
+        return Plan(stages=(Stage("say so", (report,), patience=timedelta(minutes=1)),))
+
+    reporting = Toy(plan)
+    async with running(client, [reporting.controller()], clock) as manager:
+        await client.create(toy("a", {"seen": "1"}))
+        await until(client, at("a"), lambda obj: obj is not None and obj["data"].get("said") == "1")
+
+        for seen in ("2", "3", "4"):
+            await client.patch(at("a"), {"data": {"seen": seen}})
+        due = await until_due(manager)
+        before = await client.get(at("a"))
+        clock.wind(timedelta(minutes=1))
+        after = await until(client, at("a"), lambda obj: obj is not None and obj["data"]["said"] == "4")
+
+    assert due == clock.now()
+    assert before["data"] == {"seen": "4", "said": "1"}
+    assert after is not None
 
 
 async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_after_it_was_gone(

@@ -121,11 +121,14 @@ class Story:
 
 @asynccontextmanager
 async def telling(
-    folder: str, *, hooks: bool = True, nodes: int = 1, families: str = "all"
+    folder: str, *, hooks: bool = True, nodes: int = 1, families: str = "all", clusters: Sequence[str] = ()
 ) -> AsyncIterator[Story]:
     """Run a server with the hooks of an example until the end of the block."""
     files = (EXAMPLES / folder / "hooks.py",) if hooks else ()
-    async with App(Settings(ephemeral=True, port=0, hooks=files, nodes=nodes, families=families)) as app:
+    settings = Settings(
+        ephemeral=True, port=0, hooks=files, nodes=nodes, families=families, clusters=tuple(clusters)
+    )
+    async with App(settings) as app:
         yield Story(EXAMPLES / folder, app.client(), app.kubeconfig)
 
 

@@ -162,3 +162,24 @@ async def test_an_eviction_that_loses_against_another_writer_pays_once(app: App)
     assert evicted[0] == 201
     assert (await alone.ask("GET", f"{PODS}/p"))[0] == 404
     assert (await alone.ask("GET", f"{BUDGETS}/b"))[1]["status"]["disruptionsAllowed"] == 0
+
+
+async def test_a_pod_that_was_made_again_meanwhile_is_paid_for_again(app: App) -> None:
+    alone = Alone(app)
+    await alone.furnish()
+    await alone.allow(1)
+    await alone.run_pod("p")
+
+    # While the budget is being charged, the pod goes by other hands and another takes its name.
+    evicted, *others = await asyncio.gather(
+        alone.evict("p"),
+        alone.ask("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0}),
+        alone.ask("POST", PODS, {**POD, "metadata": {"name": "p", "labels": {"app": "a"}}}),
+        alone.ask("PATCH", f"{PODS}/p/status", {"status": READY}),
+    )
+
+    assert [code for code, _ in others] == [200, 201, 200]
+    assert evicted == 429
+    pod = (await alone.ask("GET", f"{PODS}/p"))[1]
+    assert pod["metadata"]["uid"] == others[1][1]["metadata"]["uid"]
+    assert [one["type"] for one in pod["status"]["conditions"]] == ["Ready"]

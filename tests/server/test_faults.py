@@ -95,6 +95,22 @@ async def test_clients_in_the_process_give_up_on_a_silent_server_too(
     app.api.faults.clear()
 
 
+async def test_a_silent_server_has_not_heard_whoever_has_left_by_the_time_it_is_mended(
+    app: App, client: Client
+) -> None:
+    app.api.faults.add(Silence(verbs=("create",)))
+    hasty = Client(HttpTransport(read_kubeconfig(app.kubeconfig), timeout=0.2))
+    with pytest.raises(Unreachable):
+        await hasty.create(config_map("unheard"))
+    await hasty.close()
+
+    waiting = await still_waiting(client.create(config_map("patient")))
+    app.api.faults.clear()
+    await waiting
+
+    assert await listed(client) == ["patient"]
+
+
 async def test_a_write_whose_answer_is_lost_has_been_carried_out(app: App, client: Client) -> None:
     app.api.faults.add(Refuse(code=500, verbs=("create",), after=True))
 

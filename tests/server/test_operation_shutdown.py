@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from base64 import b64encode
 from collections.abc import AsyncIterator
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 
 from lamina.app import App
 from lamina.server.certificates import Certificates
+from lamina.server.listener import TlsFiles, tls_context
 from lamina.server.request import Answer, Request
 from lamina.settings import Settings
 from tests.bed.embedded import embedded_server
@@ -29,6 +31,69 @@ async def test_watches_end_with_a_last_chunk() -> None:
     assert head.status == 200
     assert {one["type"] for one in events} == {"ADDED"}
     assert rest == b""
+
+
+@pytest.mark.asyncio
+async def test_a_write_that_waits_for_a_webhook_is_finished_and_answered(
+    certificates: Certificates,
+) -> None:
+    """Whoever asks webhooks ends after those who wait for their answers."""
+    came, ready = asyncio.Event(), asyncio.Event()
+
+    async def allow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b'"uid":"')
+        uid = (await reader.readuntil(b'"'))[:-1].decode()
+        came.set()
+        await ready.wait()
+        said = orjson.dumps(
+            {
+                "apiVersion": "admission.k8s.io/v1",
+                "kind": "AdmissionReview",
+                "response": {"uid": uid, "allowed": True},
+            }
+        )
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+        writer.close()
+
+    pair = certificates.server
+    tls = tls_context(TlsFiles(pair.certificate, pair.key, certificates.authority.certificate))
+    webhook = await asyncio.start_server(allow, "127.0.0.1", 0, ssl=tls)
+    async with webhook, App(Settings(ephemeral=True, port=0, simulate="off")) as app:
+        where = {
+            "url": f"https://127.0.0.1:{webhook.sockets[0].getsockname()[1]}/",
+            "caBundle": b64encode(certificates.authority.certificate_pem).decode(),
+        }
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["configmaps"],
+        }
+        asked = {
+            "name": "check.example.com",
+            "clientConfig": where,
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "rules": [rule],
+        }
+        registered = await app.request(
+            "POST",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            body=orjson.dumps({"metadata": {"name": "check"}, "webhooks": [asked]}),
+        )
+        wire = await reach(app)
+        await wire.say(wire.asking("POST", CONFIG_MAPS, body=b'{"metadata":{"name":"late"}}'))
+        async with asyncio.timeout(LONG):
+            await came.wait()
+        stopping = asyncio.create_task(app.stop())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        ready.set()
+        answer = await wire.hear()
+        await stopping
+
+    assert registered.status == 201
+    assert answer.status == 201, answer.body
 
 
 @pytest.mark.asyncio

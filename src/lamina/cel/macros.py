@@ -27,11 +27,13 @@ from lamina.cel.ast import (
 from lamina.cel.declare import Macro, MacroContext
 
 MAP_INSERT: Final = "cel.@mapInsert"
+# Looking a member up in its class takes as long as a call.
+_BOOL, _INT = LiteralKind.BOOL, LiteralKind.INT
 _RESERVED_NAMES: Final = frozenset({ACCUMULATOR, "__result__"})
 
 
 def _true(make: MacroContext) -> Expr:
-    return make.literal(True, LiteralKind.BOOL)
+    return make.literal(True, _BOOL)
 
 
 def _variable(make: MacroContext, arg: Expr, complaint: str = "argument must be a simple name") -> str:
@@ -80,7 +82,7 @@ def _exists(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> 
         target,
         first,
         make.accumulator,
-        make.literal(False, LiteralKind.BOOL),
+        make.literal(False, _BOOL),
         make.call(NOT_STRICTLY_FALSE, make.call(NOT, make.accumulated())),
         make.call(OR, make.accumulated(), args[-1]),
         make.accumulated(),
@@ -91,15 +93,15 @@ def _exists(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> 
 def _exists_one(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
     assert target is not None
     first, second = (_variable(make, args[0]), "") if len(args) == 2 else _variables(make, args[0], args[1])
-    more = make.call(ADD, make.accumulated(), make.literal(1, LiteralKind.INT))
+    more = make.call(ADD, make.accumulated(), make.literal(1, _INT))
     return make.comprehension(
         target,
         first,
         make.accumulator,
-        make.literal(0, LiteralKind.INT),
+        make.literal(0, _INT),
         _true(make),
         make.call(CONDITIONAL, args[-1], more, make.accumulated()),
-        make.call(EQUALS, make.accumulated(), make.literal(1, LiteralKind.INT)),
+        make.call(EQUALS, make.accumulated(), make.literal(1, _INT)),
         iter_var2=second,
     )
 
@@ -167,7 +169,7 @@ def _bound(make: MacroContext, name: str, value: Expr, body: Expr) -> Expr:
         UNUSED,
         name,
         value,
-        make.literal(False, LiteralKind.BOOL),
+        make.literal(False, _BOOL),
         make.ident(name),
         body,
     )

@@ -204,8 +204,15 @@ TYPE: Final = Type(Kind.TYPE, "type")
 UINT: Final = Type(Kind.UINT, "uint")
 
 
+_LISTS: Final[Mapping[str, Type]] = {
+    element.code: Type(Kind.LIST, "list", (element,))
+    for element in (BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, UINT)
+}
+"""Lists of what the language itself has, by the code of that: most loops gather one of them."""
+
+
 def list_of(element: Type) -> Type:
-    return Type(Kind.LIST, "list", (element,))
+    return _LISTS.get(element.code) or Type(Kind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:

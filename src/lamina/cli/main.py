@@ -14,6 +14,7 @@ from lamina.errors import ApiError, LaminaError
 _COMMANDS = {
     "up": "Run a control plane on the embedded API server.",
     "run": "Run the families against any cluster.",
+    "agent": "Run the agent of a cluster against its hub.",
     "get": "List what is rolled out, who is where, and what it waits for.",
     "watch": "Follow what is rolled out, a line a change.",
     "revisions": "Show the revisions of an owner, and how they differ.",

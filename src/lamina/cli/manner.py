@@ -93,13 +93,25 @@ def terms(flags: Flags, home: str) -> Terms:
     """Return how Leases are kept; `home` is where they are if nobody says."""
     from lamina.runtime.leases import Terms
 
+    lasts, deadline, retry = flags["lease_duration"], flags["renew_deadline"], flags["retry_period"]
+    if deadline >= lasts:
+        # A holder that goes on for as long as its Lease lasts works beside whoever takes over.
+        raise click.BadParameter(
+            f"expected less than the {lasts:g}s of --lease-duration, got {deadline:g}s",
+            param_hint="--renew-deadline",
+        )
+    if retry >= deadline:
+        raise click.BadParameter(
+            f"expected less than the {deadline:g}s of --renew-deadline, got {retry:g}s",
+            param_hint="--retry-period",
+        )
     return Terms(
         namespace=flags["lease_namespace"] or home,
         name=flags["lease_name"],
         shards=flags["shards"],
-        lasts=flags["lease_duration"],
-        deadline=min(flags["renew_deadline"], flags["lease_duration"]),
-        retry=flags["retry_period"],
+        lasts=lasts,
+        deadline=deadline,
+        retry=retry,
     )
 
 
@@ -122,6 +134,14 @@ manner_options = _group(
         "--apply-strategy-ssa-field-manager", metavar="NAME", default="metacontroller",
         help="Under which name the server applies them.",
     ),
+    _option(
+        "--scheduler/--no-scheduler", default=True,
+        help="Choose clusters for Placements and look after them; without, another scheduler writes the decisions.",
+    ),
+    _option(
+        "--manifest-limit", "--manifestLimit", "manifest_limit", type=click.IntRange(1), metavar="BYTES",
+        default=512_000, help="How much all manifests of a ManifestWork may be together, where writes are judged.",
+    ),
     _option("--cache-flush-interval", type=TIME, default="30m", help="How long an owner is left alone at most."),
     _option(
         "--discovery-interval", type=TIME, default="30s",
@@ -141,6 +161,8 @@ def manner(flags: Flags) -> Manner:
         workers=flags["workers"],
         applies_as=flags["apply_strategy_ssa_field_manager"] if applies else "",
         flush=timedelta(seconds=flags["cache_flush_interval"]),
+        schedules=flags["scheduler"],
+        manifest_limit=flags["manifest_limit"],
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 import yaml
 
+from lamina.admission.authority import Secrets
+from lamina.admission.registration import NAME
 from lamina.cli.reaching import cluster_options, reach, with_client
 from lamina.client.client import Client
 from lamina.core.rights import Rights
@@ -17,6 +19,8 @@ from lamina.families.every import chosen
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects.types import Made
+
+_RBAC = "rbac.authorization.k8s.io"
 
 
 @click.command()
@@ -29,6 +33,7 @@ from lamina.objects.types import Made
     help="What customize hooks ask to see, as v1/configmaps; may be given again.",
 )
 @click.option("--install", is_flag=True, help="Let it install the families' kinds too.")
+@click.option("--webhook", is_flag=True, help="Let it be asked about writes too, and keep what that takes.")
 @click.option(
     "--people",
     is_flag=True,
@@ -49,6 +54,7 @@ def rbac(
     families: str,
     related: tuple[str, ...],
     install: bool,
+    webhook: bool,
     people: bool,
     name: str,
     account: str,
@@ -76,7 +82,11 @@ def rbac(
         needed.add(api_version.rpartition("/")[0], (plural,), ("get", "list", "watch"))
     if needed.notes and not related:
         click.echo(f"not in it: {'; '.join(needed.notes)} (say so with --related)", err=True)
+    if webhook:
+        needed.join(_judging())
     made = _objects(needed, name, account)
+    if webhook:
+        made += _at_home(name, account)
     if people:
         made += _for_people(families, name)
     if output == "json":
@@ -128,26 +138,48 @@ async def _configured(client: Client, families: str) -> Rights:
     return _of(families, found)
 
 
+def _judging() -> Rights:
+    """Return what it takes to be asked about writes: to say where, and to ask who may do what."""
+    needed = Rights()
+    group, plural = "admissionregistration.k8s.io", ("validatingwebhookconfigurations",)
+    needed.add(group, plural, ("create",))
+    needed.add(group, plural, ("get", "patch"), names=(NAME,))
+    needed.add("authorization.k8s.io", ("subjectaccessreviews",), ("create",))
+    return needed
+
+
+def _at_home(name: str, account: str) -> list[Made]:
+    """Return what lets it keep its own authority, in its own namespace and nowhere else."""
+    namespace, _ = _who(account)
+    needed = Rights()
+    needed.add("", ("secrets",), ("create",))
+    needed.add("", ("secrets",), ("get",), names=(Secrets(namespace=namespace).name,))
+    return _bound(needed, {"name": name, "namespace": namespace}, "Role", account)
+
+
 def _objects(needed: Rights, name: str, account: str) -> list[Made]:
+    return _bound(needed, {"name": name}, "ClusterRole", account)
+
+
+def _bound(needed: Rights, metadata: Made, kind: str, account: str) -> list[Made]:
+    """Return a role, and what gives it to an account."""
+    namespace, who = _who(account)
+    role: Made = {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": needed.rules()}
+    binding: Made = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": who}],
+    }
+    return [role, binding]
+
+
+def _who(account: str) -> tuple[str, str]:
     namespace, slash, who = account.partition("/")
     if not slash or not who:
         raise SettingsError(f"{account!r} is no service account", hint="for example default/lamina")
-    group = "rbac.authorization.k8s.io"
-    return [
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": name},
-            "rules": needed.rules(),
-        },
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": who}],
-        },
-    ]
+    return namespace, who
 
 
 def _for_people(families: str, name: str) -> list[Made]:
@@ -162,7 +194,7 @@ def _for_people(families: str, name: str) -> list[Made]:
                 edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
     return [
         {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": {
                 "name": f"{name}-{suffix}",

@@ -89,13 +89,12 @@ def named(kinds: Kinds, target: str, namespace: str) -> Ref:
 
 
 def kind_named(kinds: Kinds, word: str) -> Kind:
-    """Return the kind that a word means: its name or plural, in any case, with its group or without."""
+    """Return the kind that a word means: its name, plural or short name, in any case, with its group or without."""
     plain, _, group = word.lower().partition(".")
-    found = [
-        kind
-        for kind in kinds
-        if plain in (kind.plural, kind.kind.lower()) and (not group or kind.group == group)
-    ]
+    meant = [kind for kind in kinds if not group or kind.group == group]
+    found = [kind for kind in meant if plain in (kind.plural, kind.kind.lower())]
+    # A whole name goes before a short one, as for kubectl.
+    found = found or [kind for kind in meant if plain in kind.short]
     if not found:
         raise SettingsError(
             f"the server serves no kind {word!r}",

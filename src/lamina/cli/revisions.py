@@ -51,7 +51,17 @@ def listed(target: str, output: str, namespace: str, kubeconfig: Path | None, co
 
 def _row(account: Account, revision: Revision) -> Made:
     targets = [key for key, number in account.targets.items() if number == revision.number]
-    state = "wanted" if revision.number == account.goal else "in use" if targets else "idle"
+    number, wanted = revision.number, account.wanted or account.goal
+    # Where a rollout turned round, what is wanted is not where everybody goes.
+    state = (
+        "wanted"
+        if number == wanted
+        else "stable"
+        if number == account.goal
+        else "in use"
+        if targets
+        else "idle"
+    )
     return {
         "revision": revision.number,
         "name": revision.name,
@@ -80,7 +90,7 @@ def differences(
 ) -> None:
     """Show what changed between two revisions of KIND/NAME."""
     account = with_client(reach(kubeconfig, context), lambda client: _account(client, target, namespace))
-    after = _numbered(account, newer or account.goal)
+    after = _numbered(account, newer or account.wanted or account.goal)
     before = _numbered(account, older) if older else account.history.before(after.number)
     changes = diff(before.snapshot if before is not None else {}, after.snapshot)
     if output == "json":

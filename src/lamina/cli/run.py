@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lamina.cli import manner
+from lamina.cli.admitting import admitting, check_options, webhook_options
 from lamina.cli.counting import Counting, probe_options
+from lamina.cli.foreground import on, stopping, unless, until
 from lamina.cli.reaching import cluster_options, reach
 
 if TYPE_CHECKING:
     from lamina.client.kubeconfig import Access
     from lamina.core.family import Family
-
-_LAST_WORDS = 10.0
-"""How long whatever has been begun may take once it is to end."""
+    from lamina.runtime.leases import Terms
 
 
 @click.command()
@@ -32,6 +32,7 @@ _LAST_WORDS = 10.0
 @manner.lease_options
 @manner.manner_options
 @manner.limit_options
+@webhook_options
 @probe_options
 @manner.log_options
 @cluster_options
@@ -57,13 +58,20 @@ def run(
 
     access = reach(kubeconfig, context)
     wanted = chosen(families, manner.manner(flags))
+    terms = manner.terms(flags, _home(access)) if flags["leader_election"] else None
+    check_options(flags, wanted)
     log.configure(manner.log_level(flags), manner.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(access, wanted, hooks, install, flags))
+        runner.run(_serve(access, wanted, hooks, install, terms, flags))
 
 
 async def _serve(
-    access: Access, wanted: Sequence[Family], hooks: Sequence[Path], install: bool, flags: manner.Flags
+    access: Access,
+    wanted: Sequence[Family],
+    hooks: Sequence[Path],
+    install: bool,
+    terms: Terms | None,
+    flags: manner.Flags,
 ) -> None:
     """Run families until a signal says otherwise."""
     from lamina import product
@@ -75,13 +83,11 @@ async def _serve(
     from lamina.runtime.calls import Calls
     from lamina.runtime.leases import Leases
 
-    stop, files = asyncio.Event(), Hooks(hooks, log)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        _on(number, stop.set)
+    stop, files = stopping(), Hooks(hooks, log)
     async with AsyncExitStack() as ending:
         await files.start()
         ending.push_async_callback(files.close)
-        _on(signal.SIGHUP, files.reload)
+        on(signal.SIGHUP, files.reload)
         counting = Counting(flags, access.server)
         transport = counting.counted(HttpTransport(access))
         ending.push_async_callback(transport.close)
@@ -95,13 +101,15 @@ async def _serve(
             if install:
                 await product.install(client, wanted)
             await product.declare(client, files.manifests)
+            home = flags["lease_namespace"] or _home(access)
+            await ending.enter_async_context(admitting(flags, wanted, client, home))
 
-        if not await _unless(stop, prepare()):
+        if not await unless(stop, prepare()):
             return
         leases = None
-        if flags["leader_election"]:
+        if terms is not None:
             # Who is kept waiting by a limit of requests must not lose its Lease over it.
-            leases = Leases(Client(transport), _identity(), manner.terms(flags, _home(access)), log)
+            leases = Leases(Client(transport), _identity(), terms, log)
         manager = product.product(
             client,
             wanted,
@@ -112,8 +120,8 @@ async def _serve(
             events=manner.events(flags),
             discovers=flags["discovery_interval"],
         )
-        tasks = [asyncio.create_task(manager.run()), asyncio.create_task(stop.wait())]
-        await _unless(stop, manager.ready())
+        tasks = [asyncio.create_task(manager.run())]
+        await unless(stop, manager.ready())
         counting.is_ready = True
         if hooks:
             tasks.append(asyncio.create_task(product.follow(files, client, calls, manager)))
@@ -121,30 +129,7 @@ async def _serve(
             leases.gained = manager.look_at_everything
             tasks.append(asyncio.create_task(leases.run()))
         click.echo(f"lamina runs {', '.join(one.name for one in wanted)} on {access.server}", err=True)
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        await manager.finish(_LAST_WORDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for task in done:
-            await task
-
-
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do something unless it is to end before that is done, and say whether it was."""
-    doing, ending = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait((doing, ending), return_when=asyncio.FIRST_COMPLETED)
-    ending.cancel()
-    if doing.done():
-        await doing
-        return True
-    doing.cancel()
-    await asyncio.wait((doing,))
-    return False
-
-
-def _on(number: signal.Signals, act: Callable[[], None]) -> None:
-    asyncio.get_running_loop().add_signal_handler(number, act)
+        await until(stop, manager, tasks)
 
 
 def _home(access: Access) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.durations import parse_duration
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import Made, Obj
+from lamina.objects.types import Made, Obj, Ref
 from lamina.paper.cluster import Calling
 from lamina.paper.rules import nobody_calls
 from lamina.runtime.calls import Calls
@@ -33,6 +33,10 @@ from lamina.simulation.standins import Readiness
 from lamina.stages import documents, load_stages
 
 _NOT_WELL = 2
+_WORDS = {True: "well", False: "NOT WELL"}
+_FEW = 3
+"""How many objects are named each; of more, the first."""
+_AT_ONCE = timedelta(seconds=1)
 
 
 def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
@@ -129,6 +133,7 @@ def simulate(
             stages=stood,
             failures=broken,
             readiness=[_readiness(kinds, wanted, one, ready_after) for one in ready],
+            takes=ready_after,
             call=nobody_calls if no_hooks else call,
             fetch=fetch,
         )
@@ -254,22 +259,73 @@ def _say(done: Simulation, output: str, everything: bool) -> None:
         }
         click.echo(json.dumps(shown, indent=2))
     else:
-        said: dict[tuple[str, object], str] = {}
-        for one in told:
-            sentence = (
-                f"{one.because}; {one.failure}" if one.failure and one.failure != one.because else one.because
-            )
-            if not everything and said.get((one.by, one.ref)) == sentence:
-                continue
-            said[one.by, one.ref] = sentence
-            click.echo(f"{_clock(one.after)}  {one.ref}: {sentence or 'as it should be'}")
-            if everything:
-                for action in one.done:
-                    click.echo(f"{'':10}  {words(action)}")
+        for line in _in_full(told) if everything else _in_short(told):
+            click.echo(line)
         click.echo("")
-        for ending in endings:
-            click.echo(_line(ending))
+        for line in _endings(endings):
+            click.echo(line)
     sys.exit(0 if well else _NOT_WELL)
+
+
+def _sentence(one: Told) -> str:
+    return f"{one.because}; {one.failure}" if one.failure and one.failure != one.because else one.because
+
+
+def _in_full(story: Sequence[Told]) -> Iterator[str]:
+    """Yield everything that happened, and what was done."""
+    for one in story:
+        yield f"{_clock(one.after)}  {one.ref}: {_sentence(one) or 'as it should be'}"
+        for action in one.done:
+            yield f"{'':10}  {words(action)}"
+
+
+def _in_short(story: Sequence[Told]) -> Iterator[str]:
+    """
+    Yield what is news: a sentence once for each object, and once for all of a kind that have it at one moment.
+
+    That somebody waits is no news where the waiting is over at once.
+    """
+    said: dict[tuple[str, Ref], list[Told]] = {}
+    for one in story:
+        before = said.setdefault((one.by, one.ref), [])
+        if not _sentence(one) or (before and _sentence(before[-1]) == _sentence(one)):
+            continue
+        if before and _waits(before[-1]) and one.after - before[-1].after < _AT_ONCE:
+            before.pop()
+        before.append(one)
+    kept = {id(one) for told in said.values() for one in told}
+    lines: dict[tuple[str, str, str], list[Ref]] = {}
+    for one in story:
+        if id(one) in kept:
+            lines.setdefault((_clock(one.after), one.ref.kind, _sentence(one)), []).append(one.ref)
+    for (clock, _, sentence), refs in lines.items():
+        yield f"{clock}  {_named(refs)}: {sentence}"
+
+
+def _waits(one: Told) -> bool:
+    return one.because.startswith("waiting for") and not one.failure
+
+
+def _named(refs: Sequence[Ref]) -> str:
+    """Return what people call some objects of a kind: the first few of many."""
+    if len(refs) <= _FEW:
+        return ", ".join(map(str, refs))
+    return f"{refs[0]} and {len(refs) - 1} more {refs[0].kind.lower()}s"
+
+
+def _endings(endings: Sequence[Ending]) -> Iterator[str]:
+    """Yield how everybody stands; those of a kind that merely are there, in one line."""
+    alike: dict[tuple[str, bool, str, str], list[Ref]] = {}
+    for one in endings:
+        if one.account is not None:
+            yield _line(one)
+        else:
+            alike.setdefault((one.ref.kind, one.well, one.state, one.because), []).append(one.ref)
+    for (_, well, state, because), refs in alike.items():
+        if len(refs) <= _FEW:
+            yield from (_line(Ending(ref, well, state, because)) for ref in refs)
+        else:
+            yield f"{_WORDS[well]}  {_named(refs)} are {state}{f': {because}' if because else ''}"
 
 
 def _line(ending: Ending) -> str:
@@ -280,7 +336,7 @@ def _line(ending: Ending) -> str:
         else ""
     )
     because = f": {ending.because}" if ending.because else ""
-    return f"{'well' if ending.well else 'NOT WELL'}  {ending.ref} is {ending.state}{moved}{because}"
+    return f"{_WORDS[ending.well]}  {ending.ref} is {ending.state}{moved}{because}"
 
 
 def _clock(after: timedelta) -> str:

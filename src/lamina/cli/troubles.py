@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import orjson
+from msgspec import Struct, field
 
 from lamina.actors.nodes import NOT_READY
 from lamina.actors.stages.failures import PLACE, How, failures_in
@@ -34,8 +34,7 @@ _DOWN = "node-down-"
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Trouble(Struct, frozen=True, kw_only=True):
     """One thing that is broken: the name it is taken back by, what it is, and how often it was met with."""
 
     id: str

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from lamina.cli.get import COLUMNS, as_json, row
 from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
@@ -31,25 +32,38 @@ Tell = Callable[[Ref, Account | None], None]
 @click.command()
 @click.argument("kind", metavar="[KIND[/NAME]]", required=False)
 @click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace.")
+@click.option(
+    "--until", metavar="STATE", help="End once an owner is in this state: settled, aborted, failed, gone."
+)
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
 @cluster_options
 def watch(
-    kind: str | None, namespace: str | None, output: str, kubeconfig: Path | None, context: str
+    kind: str | None,
+    namespace: str | None,
+    until: str | None,
+    output: str,
+    kubeconfig: Path | None,
+    context: str,
 ) -> None:
     """
     Follow what is rolled out: a line whenever an owner's account of itself changes.
 
     The columns are those of `lamina get`; with -o json each line is an object.
-    Goes on until Ctrl-C.
+    Goes on until Ctrl-C, or until an owner is in the state of --until.
     """
     with suppress(KeyboardInterrupt):
-        with_client(reach(kubeconfig, context), lambda client: _follow(client, kind, namespace, output))
+        with_client(
+            reach(kubeconfig, context), lambda client: _follow(client, kind, namespace, until, output)
+        )
 
 
-async def _follow(client: Client, asked: str | None, namespace: str | None, output: str) -> None:
+async def _follow(
+    client: Client, asked: str | None, namespace: str | None, until: str | None, output: str
+) -> None:
     word, _, name = (asked or "").partition("/")
     wanted = kind_named(await client.discover(), word).group_kind if word else None
-    said: dict[Ref, Made] = {}
+    said: dict[Ref, Made | tuple[str, ...]] = {}
+    enough = asyncio.Event()
     lines = Lines(COLUMNS, widths=(12, 24, 8, 7, 8, 0))
 
     def tell(ref: Ref, account: Account | None) -> None:
@@ -61,17 +75,34 @@ async def _follow(client: Client, asked: str | None, namespace: str | None, outp
         if account is None:
             if ref in said:
                 del said[ref]
-                _print(lines, output, _gone(ref), _gone_row(ref))
+                show(_gone(ref), _gone_row(ref))
             return
-        told = as_json(account)
-        if said.get(ref) != told:
-            said[ref] = told
-            _print(lines, output, told, row(account))
+        told, cells = as_json(account), row(account)
+        # What a line does not show is no news where lines are shown.
+        news: Made | tuple[str, ...] = told if output == "json" else cells
+        if said.get(ref) != news:
+            said[ref] = news
+            show(told, cells)
+
+    def show(told: Made, cells: tuple[str, ...]) -> None:
+        if not enough.is_set():
+            _print(lines, output, told, cells)
+        if told["state"] == until:
+            enough.set()
 
     families = chosen("all")
     sources = [_observed(family, source, tell) for family in families for source in family.sources]
     fixed = [one for family in families for one in _watching(family, family.controllers, (), tell)]
-    await Manager(client, fixed, clock=WallClock(), sources=sources).run()
+    following = asyncio.create_task(Manager(client, fixed, clock=WallClock(), sources=sources).run())
+    ending = asyncio.create_task(enough.wait())
+    try:
+        await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            await following
+    finally:
+        for task in (following, ending):
+            task.cancel()
+        await asyncio.gather(following, ending, return_exceptions=True)
 
 
 def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> None:

@@ -70,6 +70,13 @@ class Client:
     async def close(self) -> None:
         await self._transport.close()
 
+    def acting_as(self, user: str) -> Client:
+        """Return a client that does what it does as somebody else, if the server lets us."""
+        other = Client(self._transport, manager=self._manager)
+        other._headers = {**self._headers, "impersonate-user": user}
+        other._kinds = self._kinds
+        return other
+
     # ── which kinds there are ──
 
     @property

@@ -92,6 +92,7 @@ def _aggregated(group: Mapping[str, Any], uncertain: set[str]) -> Iterator[Kind]
                     subresources=frozenset(
                         below["subresource"] for below in resource.get("subresources") or ()
                     ),
+                    short=tuple(resource.get("shortNames") or ()),
                 )
 
 
@@ -133,4 +134,5 @@ def _listed(api_version: str, resources: Sequence[Mapping[str, Any]]) -> Iterato
                 namespaced=bool(resource.get("namespaced")),
                 verbs=frozenset(resource.get("verbs") or ()),
                 subresources=frozenset(below.get(resource["name"], ())),
+                short=tuple(resource.get("shortNames") or ()),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import ssl
 import tempfile
@@ -13,13 +14,17 @@ from time import monotonic
 from urllib.parse import quote, urlencode
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from lamina.client.kubeconfig import Access
+from lamina.client.leave import check_leave
 from lamina.client.transport import Query, Response
-from lamina.errors import SettingsError, Unreachable
+from lamina.errors import NotLeading, SettingsError, Unreachable
 
 _TOKEN_AGE = 60.0
+_LONG = 512 * 1024
 _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
@@ -57,7 +62,8 @@ class HttpTransport:
                 method,
                 URL(url, encoded=True),
                 headers={**headers, **self._credentials()},
-                data=body,
+                # A long one goes in pieces, or nothing else happens in this process until it has gone.
+                data=io.BytesIO(body) if body is not None and len(body) > _LONG else body,
                 timeout=self._streaming if streams else self._ordinary,
                 allow_redirects=False,
             )
@@ -73,7 +79,7 @@ class HttpTransport:
     def _opened(self) -> aiohttp.ClientSession:
         # Made on first use: a session belongs to the loop it is made in.
         if self._session is None:
-            connector = aiohttp.TCPConnector(
+            connector = _Connector(
                 limit=0,
                 ssl=_tls(self._access) if self._base.startswith("https:") else True,
                 keepalive_timeout=55.0,
@@ -104,6 +110,21 @@ class HttpTransport:
             pair = b64encode(f"{access.username}:{access.password}".encode()).decode()
             return {"authorization": f"Basic {pair}"}
         return {}
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Finds a connection for each request, which may take a while, and asks then whether it is still to be sent."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        try:
+            check_leave(req.method)
+        except NotLeading:
+            connection.release()
+            raise
+        return connection
 
 
 class _Response:

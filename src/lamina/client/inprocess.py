@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias
 from urllib.parse import urlencode
 
+from lamina.client.leave import check_leave
 from lamina.client.transport import Query, Response, Sink
 from lamina.errors import Unreachable
 
@@ -59,6 +60,7 @@ class InProcessTransport:
         streams: bool = False,
     ) -> Response:
         asked = _encoded(tuple(query)) if query else ""
+        check_leave(method)
         patience = self._patience()
         if patience is None:
             return _Response(await self._handle(method, path, asked, headers, body or b""))
@@ -76,6 +78,10 @@ class InProcessTransport:
 def _encoded(query: tuple[tuple[str, str], ...]) -> str:
     """Return a query as the server reads it; a controller asks for the same few all day."""
     return urlencode(query)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 class _Response:
@@ -100,12 +106,8 @@ class _Response:
         if push_to is not None:
             push_to(sink)
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        if isinstance(self._body, bytes):
-            yield self._body
-        else:
-            async for piece in self._body:
-                yield piece
+    def stream(self) -> AsyncIterator[bytes]:
+        return _once(self._body) if isinstance(self._body, bytes) else self._body
 
     async def close(self) -> None:
         # A stream that is dropped half-way would keep its watcher until the

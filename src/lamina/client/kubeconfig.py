@@ -13,9 +13,10 @@ import os
 import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from lamina.errors import SettingsError
 
@@ -23,8 +24,7 @@ IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CURRENT = "current-context:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """
     Where a server is, how to know it, and who we are there.
 
@@ -195,8 +195,7 @@ def _encoded(content: bytes) -> str:
     return b64encode(content).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(Struct, frozen=True):
     """One named entry of a kubeconfig, which knows where it stands."""
 
     file: Path

@@ -35,9 +35,10 @@ class Account(Struct, frozen=True, kw_only=True):
     How one owner stands: its history, where its targets are, and where they are going.
 
     `goal` is the number that targets are being moved to, 0 where nothing is
-    numbered. `targets` says on which revision each is, and `places`, where more
-    is known of a target than that, how it does there. `state` is a word,
-    `because` the sentence that goes with it.
+    numbered; `wanted` is the one the owner asks for, 0 where that is the goal.
+    `targets` says on which revision each is, and `places`, where more is known of
+    a target than that, how it does there. `state` is a word, `because` the
+    sentence that goes with it.
     """
 
     owner: Obj
@@ -47,6 +48,7 @@ class Account(Struct, frozen=True, kw_only=True):
     state: str = ""
     because: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
+    wanted: int = 0
 
     @property
     def arrived(self) -> int:

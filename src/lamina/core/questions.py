@@ -23,10 +23,15 @@ from lamina.objects.types import Obj, Ref
 
 
 class Read(Struct, frozen=True):
-    """Is this object really there, and what does its metadata say, or all of it? Found, Absent, or Unserved."""
+    """
+    Is this object really there, and what does its metadata say, or all of it? Found, Absent, or Unserved.
+
+    Where it is `refusable`, that one may not look is an answer too: Refused.
+    """
 
     ref: Ref
     whole: bool = False
+    refusable: bool = False
 
 
 class ReadAll(Struct, frozen=True):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from lamina.core.family import Family
 from lamina.errors import SettingsError
@@ -15,8 +16,7 @@ from lamina.families.metacontroller.family import family as metacontroller
 from lamina.objects.selectors import EVERYTHING, LabelSelector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class Manner(Struct, frozen=True, kw_only=True):
     """
     How families run.
 
@@ -31,6 +31,8 @@ class Manner:
     flush: timedelta = timedelta(minutes=30)
     schedules: bool = True
     """Whether clusters are chosen for placements; if not, another scheduler does that."""
+    manifest_limit: int = 512_000
+    """How many bytes of manifests a work may have."""
 
 
 USUAL = Manner()
@@ -48,7 +50,14 @@ def _metacontroller(manner: Manner) -> Family:
 
 
 def _manifestwork(manner: Manner) -> Family:
-    return manifestwork(HubOptions(workers=manner.workers, flush=manner.flush, schedules=manner.schedules))
+    return manifestwork(
+        HubOptions(
+            workers=manner.workers,
+            flush=manner.flush,
+            schedules=manner.schedules,
+            manifest_limit=manner.manifest_limit,
+        )
+    )
 
 
 EVERY: Mapping[str, Callable[[Manner], Family]] = {

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from itertools import count
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lamina.errors import (
@@ -27,8 +27,7 @@ from lamina.faults.request import Asked
 from lamina.faults.streams import cut_short, held_back
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A fault in force: how many requests it was about, and how many of them it met."""
 
     fault: Fault

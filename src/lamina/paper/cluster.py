@@ -12,7 +12,7 @@ lists merge) is not known here; who knows it hands it in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -31,13 +31,12 @@ from lamina.core.questions import (
     Question,
     Read,
     ReadAll,
+    Refused,
     Rehearse,
+    Review,
     Unserved,
 )
-from lamina.core.world import Change
 from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
-from lamina.merge import apply as owning
-from lamina.merge.managed import APPLY, UPDATE
 from lamina.merge.patches import merge_patch
 from lamina.merge.schema import Schema
 from lamina.objects import meta
@@ -45,9 +44,19 @@ from lamina.objects.digest import digest
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.times import stamp
 from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.paper.becoming import OPEN, applied, changed, tracked
 from lamina.paper.kinds import KINDS
-from lamina.paper.rules import as_given, established, grace_of, is_definition, nobody_calls, owned
-from lamina.runtime.memory import Gone, Memory, Shelf
+from lamina.paper.rules import (
+    as_given,
+    established,
+    everybody_may,
+    grace_of,
+    is_definition,
+    nobody_calls,
+    owned,
+)
+from lamina.paper.seeing import concerned, remembered
+from lamina.runtime.memory import Gone, Memory
 
 Listener: TypeAlias = Callable[[Ref, Obj | None, Obj | None], None]
 """Who is told what an object was and what it is now."""
@@ -56,8 +65,6 @@ Calling: TypeAlias = Callable[[Call], Answer]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _BY_PROPAGATION = {Propagation.FOREGROUND: "foregroundDeletion", Propagation.ORPHAN: "orphan"}
-_OPEN = Schema()
-_OPEN.type, _OPEN.open = "object", True
 
 
 @dataclass
@@ -79,9 +86,11 @@ class Paper:
     """What becomes of an object, whoever writes it and whatever they write."""
     look: Callable[[GroupKind], None] = lambda kind: None
     """Who sees to it that what there is of a kind has been loaded before anything is said of it."""
-    schema: Callable[[Ref], Schema] = lambda ref: _OPEN
+    schema: Callable[[Ref], Schema] = lambda ref: OPEN
     """By what the fields of a kind merge when somebody applies."""
     call: Calling = nobody_calls
+    review: Callable[[Obj], Answer] = everybody_may
+    """What is said to whoever asks whether somebody may do something."""
     listeners: list[Listener] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -164,7 +173,7 @@ class Paper:
         if old is not None and meta.uid(obj) not in ("", meta.uid(old)):
             raise Conflict(f"{ref} has moved on")
         new = self._applied(old, obj, manager, force, subresource)
-        return self.create(new) if old is None else self._change(old, new, subresource, tracked=True)
+        return self.create(new) if old is None else self._change(old, new, subresource, by_apply=True)
 
     def delete(
         self,
@@ -199,28 +208,30 @@ class Paper:
         """Carry out one action, or refuse it as a server would."""
         if type(action) in self.refuse:
             raise self.refuse[type(action)]
+        # Whoever chose this cluster did so by its name; here it has none.
+        ref = action.ref._replace(cluster="")
         match action:
             case Create(obj=obj):
                 self.create(obj)
             case Emit(event=event, counts=counts):
                 self._tell(event, counts)
-            case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+            case Patch(uid=uid, version=version, patch=patch, subresource=subresource):
                 self.patch(ref, patch, uid=uid, version=version, subresource=subresource)
             case Replace(obj=obj, subresource=subresource):
                 self.replace(obj, subresource)
             case Apply(obj=obj, force=force, manager=name, subresource=subresource):
                 self.apply(obj, manager=name or manager, force=force, subresource=subresource)
-            case Post(ref=ref, body=body, subresource="binding"):
+            case Post(body=body, subresource="binding"):
                 self._bind(ref, body["target"]["name"])
-            case Post(ref=ref, subresource="eviction"):
+            case Post(subresource="eviction"):
                 self.delete(ref)
-            case Post(ref=ref, subresource=subresource):
+            case Post(subresource=subresource):
                 raise NotFound(f"{ref} has no {subresource}")
-            case Delete(ref=ref, uid=uid, version=version, propagation=how, grace=grace):
+            case Delete(uid=uid, version=version, propagation=how, grace=grace):
                 self.delete(ref, how, uid=uid, version=version, grace=grace)
             case DeleteAll(kind=what, namespace=namespace):
-                for ref in [meta.ref(one) for one in self.listed(what, namespace)]:
-                    self.delete(ref)
+                for one in self.listed(what, namespace):
+                    self.delete(meta.ref(one))
             case _:
                 assert_never(action)
         self.journal.append(action)
@@ -236,6 +247,7 @@ class Paper:
         """Answer what a planner asks, as a server and its hooks would."""
         match question:
             case Read(ref):
+                ref = ref._replace(cluster="")
                 self.look(GroupKind(ref.group, ref.kind))
                 if self.kinds.find(ref.api_version, ref.kind) is None:
                     return Unserved()
@@ -247,8 +259,10 @@ class Paper:
             case Follow(kind=what):
                 self.look(what.group_kind)
                 return Listed(tuple(one for one in self.listed(what) if question.matches(one)))
-            case Rehearse(obj=obj, manager=manager):
-                return Found(self._applied(self.at(meta.ref(obj)), obj, manager, True, None))
+            case Rehearse():
+                return self._rehearsed(question)
+            case Review(body=body):
+                return self.review(body)
             case Call():
                 return self.call(question)
             case _:
@@ -256,36 +270,39 @@ class Paper:
 
     # ── what a controller sees ──
 
-    def world(self, controller: AnyController, *, unseen: Iterable[Ref] = ()) -> Memory:
+    def world(
+        self,
+        controller: AnyController,
+        *,
+        unseen: Collection[Ref] = (),
+        others: Mapping[str, Paper] | None = None,
+    ) -> Memory:
         """Return what a controller's informers would remember, leaving out what they have not seen yet."""
-        shelves: dict[GroupKind, Shelf] = {}
-        for watch in controller.watches:
-            for what in self.kinds:
-                if watch.selects(what) and what.group_kind not in shelves:
-                    shelf = shelves[what.group_kind] = Shelf(what)
-                    for obj in self.listed(what):
-                        if meta.ref(obj) not in unseen and watch.named in ("", meta.name(obj)):
-                            shelf.put(watch.keep(obj))
-        memory = Memory(self.gone)
-        memory.arrange(self.kinds, shelves)
-        return memory
+        worlds: dict[str, Memory] = {}
+        for cluster, paper in (others or {}).items():
+            worlds[cluster] = remembered(paper, controller.watches, cluster, unseen=unseen, others=worlds)
+        return remembered(self, controller.watches, unseen=unseen, others=worlds)
 
     def concerned(
         self, controller: AnyController, before: Obj | None, after: Obj | None, world: Memory
     ) -> list[Ref]:
         """Return whom a change concerns, as one controller sees it."""
-        about = after if after is not None else before
-        assert about is not None
-        what = self.kinds.find(about["apiVersion"], about["kind"])
-        keys: list[Ref] = []
-        for watch in controller.watches if what is not None else ():
-            assert what is not None
-            if watch.selects(what) and watch.named in ("", meta.name(about)):
-                kept = [watch.keep(one) if one is not None else None for one in (before, after)]
-                keys += watch.concerns(world, Change(what, *kept))
-        return keys
+        return concerned(self.kinds, controller.watches, before, after, world)
 
     # ── inside ──
+
+    def _rehearsed(self, asked: Rehearse) -> Answer:
+        """Return what would become of an object."""
+        obj, there = asked.obj, self.at(meta.ref(asked.obj))
+        if asked.creates:
+            taken = there is not None
+            return Refused(409, f"{meta.ref(obj)} already exists") if taken else Found(owned(obj))
+        if asked.replaces:
+            return Found(self.admit(owned(obj), there))
+        try:
+            return Found(self._applied(there, obj, asked.manager, asked.force, None))
+        except Conflict as disputed:
+            return Refused(disputed.code, str(disputed))
 
     def _shelf(self, ref: Ref) -> dict[Ref, Made]:
         return self._by_kind.setdefault(GroupKind(ref.group, ref.kind), {})
@@ -326,28 +343,17 @@ class Paper:
     def _applied(
         self, old: Made | None, obj: Obj, manager: str, force: bool, subresource: str | None
     ) -> Made:
-        who = owning.Manager(manager, APPLY, obj["apiVersion"], subresource or "")
-        stated = owned(obj)
-        stated["metadata"].pop("uid", None)
-        made, entries, _ = owning.apply(
-            old, stated, self.schema(meta.ref(obj)), manager=who, force=force, now=stamp(self.now)
-        )
-        made["metadata"]["managedFields"] = entries
-        return made
+        schema = self.schema(meta.ref(obj))
+        return applied(old, obj, schema, manager=manager, force=force, subresource=subresource, now=self.now)
 
-    def _change(self, old: Made, new: Made, subresource: str | None = None, *, tracked: bool = False) -> Made:
-        """Put what an object becomes in its place, with everything that this endpoint does not change as it was."""
-        if subresource == "status":
-            new["spec"] = old.get("spec")
-        elif subresource == "":
-            new["status"] = old.get("status")
-        new = {name: value for name, value in new.items() if value is not None}
-        metadata = new["metadata"] = dict(new.get("metadata") or {})
-        for name in ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"):
-            if name in old["metadata"]:
-                metadata[name] = old["metadata"][name]
-        if not tracked and old["metadata"].get("managedFields"):
-            metadata["managedFields"] = self._tracked(old, new, subresource)
+    def _change(
+        self, old: Made, new: Made, subresource: str | None = None, *, by_apply: bool = False
+    ) -> Made:
+        """Put what an object becomes in its place."""
+        new = changed(old, new, subresource)
+        if not by_apply and old["metadata"].get("managedFields"):
+            schema = self.schema(meta.ref(old))
+            new["metadata"]["managedFields"] = tracked(old, new, schema, subresource, self.now)
         if new == old:
             return old
         if new.get("spec") != old.get("spec"):
@@ -355,15 +361,6 @@ class Paper:
             if new.get("spec") != old.get("spec"):
                 new["metadata"]["generation"] = meta.generation(old) + 1
         return self._put(meta.ref(old), old, new)
-
-    def _tracked(self, old: Made, new: Made, subresource: str | None) -> list[Made]:
-        """Return who owns what after a write that was no apply: what was changed is nobody's who applied it."""
-        entries: list[Made] = old["metadata"]["managedFields"]
-        if not any(one.get("operation") == APPLY for one in entries):
-            return entries
-        who = owning.Manager("somebody", UPDATE, old["apiVersion"], subresource or "")
-        schema = self.schema(meta.ref(old))
-        return owning.track_update(old, new, schema, manager=who, now=stamp(self.now))
 
     def _put(self, ref: Ref, before: Made | None, new: Made) -> Made:
         self.version += 1

@@ -8,34 +8,33 @@ key whose turn is later is taken when somebody has wound the clock that far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec import Struct, field
+
 from lamina.core.controller import AnyController, Source, Watch
-from lamina.core.plan import Action, Plan
-from lamina.core.questions import Answer, Answers, Follow, Question
+from lamina.core.plan import Action, Plan, is_outdated
+from lamina.core.questions import Answer, Answers, Follow, Question, asked_of
 from lamina.core.world import Change, everything
 from lamina.errors import (
-    AlreadyExists,
-    Conflict,
     HookError,
     LaminaError,
-    NotFound,
     PlanFailed,
     SpecError,
 )
-from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.paper.cluster import Paper
-from lamina.paper.sight import News, Sight, Subject, subjects
+from lamina.paper.horizon import Horizon, Worlds
+from lamina.paper.sight import Subject
 from lamina.paper.turns import Turns, first
 from lamina.runtime.interests import Interests
-from lamina.runtime.memory import Gone, Memory, Shelf
+from lamina.runtime.memory import Gone, Memory
+from lamina.runtime.subscriptions import named
 
-_OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
 _BUSY_SOONEST, _BUSY_LATEST = timedelta(seconds=1), timedelta(minutes=5)
 
@@ -50,8 +49,7 @@ class Key(NamedTuple):
 Choose: TypeAlias = Callable[[Sequence[Key]], Key]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Pass(Struct, frozen=True, kw_only=True):
     """What a controller did about one object at one moment, and why."""
 
     at: datetime
@@ -69,27 +67,27 @@ class Crashed(Exception):
     """The process died between two writes."""
 
 
-@dataclass(slots=True)
-class _Seat:
+class _Seat(Struct):
     """One controller at work."""
 
     controller: AnyController
-    world: Memory
+    worlds: Worlds
+    names: frozenset[str]
+    """The clusters that it knows by name."""
     interests: Interests = field(default_factory=Interests)
     introduced: bool = False
 
 
-@dataclass(slots=True)
-class _Room:
+class _Room(Struct):
     """Where one source looks."""
 
     source: Source
-    world: Memory
+    worlds: Worlds
 
 
 class Desk:
     """
-    Runs controllers, and those that come from sources, against one cluster on paper.
+    Runs controllers, and those that come from sources, against one cluster on paper, and others by name.
 
     It begins with nothing remembered: leaving one desk and sitting down at
     another is a crash and a restart. With `hurried`, pauses between tries are
@@ -104,6 +102,7 @@ class Desk:
         controllers: Iterable[AnyController] = (),
         sources: Iterable[Source] = (),
         *,
+        others: Mapping[str, Paper] | None = None,
         hurried: bool = False,
         knows: Callable[[Kind], bool] = lambda kind: True,
         seen: Callable[[Kind], Iterable[Obj]] | None = None,
@@ -111,25 +110,42 @@ class Desk:
     ) -> None:
         self.paper = paper
         self.turns: Turns[Key] = Turns(hurried=hurried)
-        self.sight = Sight(seen or paper.listed, gone or Gone())
+        self.horizon = Horizon(
+            paper,
+            others or {},
+            knows=knows,
+            seen=seen or paper.listed,
+            gone=gone or Gone(),
+            changed=self._stir,
+        )
+        self.sight = self.horizon.home.sight
         self.passes: list[Pass] = []
         """What was done that changed something or went wrong; emptied by whoever reads it."""
         self.before_write: Callable[[Key, Action], None] = lambda key, action: None
         self.after_write: Callable[[Key, Action], None] = lambda key, action: None
-        self._hurried, self._knows = hurried, knows
+        self._hurried = hurried
         self._fixed = {one.name: one for one in controllers}
-        self._rooms = [_Room(one, Memory(self.sight.gone)) for one in sources]
+        self._rooms = [_Room(one, self.horizon.worlds()) for one in sources]
         self._seats: dict[str, _Seat] = {}
-        self._written: dict[Key, list[tuple[GroupKind, int]]] = {}
+        self._written: dict[Key, list[tuple[str, GroupKind, int]]] = {}
+        """On which cluster, of what kind, up to which version."""
         self._doubted: dict[Key, list[Ref]] = {}
-        self._kinds = Kinds()
         self._stirred = True
-        paper.listeners.append(self._hear)
         self._arrange()
 
     def leave(self) -> None:
         """Work no more, and hear of nothing any more."""
-        self.paper.listeners.remove(self._hear)
+        self.horizon.leave()
+
+    def bind(self, cluster: str, paper: Paper) -> None:
+        """Have controllers look at another cluster, too."""
+        self.horizon.bind(cluster, paper)
+        self.look_at_everything()
+
+    def unbind(self, cluster: str) -> None:
+        """Have nobody look at a cluster any more."""
+        self.horizon.unbind(cluster)
+        self.look_at_everything()
 
     @property
     def controllers(self) -> tuple[AnyController, ...]:
@@ -148,9 +164,9 @@ class Desk:
 
     def world(self, watches: Iterable[Watch]) -> Memory:
         """Return what these watches see from here."""
-        memory = Memory(self.sight.gone)
-        self._look(memory, [(watch, None) for watch in watches])
-        return memory
+        worlds = self.horizon.worlds()
+        self.horizon.look(worlds, [(watch, None) for watch in watches])
+        return worlds.home
 
     def look_at_everything(self) -> None:
         """Have every controller look at all there is, as if it had just come."""
@@ -166,47 +182,42 @@ class Desk:
             return False
         key = self.turns.take(choose)
         seat = self._seats.get(key.controller)
-        if seat is not None:
+        if seat is not None and not self._is_lost(seat, key.ref.cluster):
             self._attempt(seat, key)
         return True
 
-    # ── what is heard ──
+    def _is_lost(self, seat: _Seat, cluster: str) -> bool:
+        """Say whether this is a cluster that was seen because it was there, and is there no more."""
+        return not self.horizon.has(cluster) and cluster not in seat.names
 
-    def _hear(self, ref: Ref, before: Obj | None, after: Obj | None) -> None:
-        self.sight.hear(News(ref, after, self.paper.version))
-        if self.paper.kinds is not self._kinds:
-            self._stirred = True
+    # ── what is heard ──
 
     def _arrange(self) -> None:
         """Have exactly the controllers run that there should be, and hear of everything that they watch."""
         self._stirred = False
-        kinds = self.paper.kinds
-        if kinds is not self._kinds and kinds != self._kinds:
+        if self.horizon.refresh():
             for seat in self._seats.values():
                 seat.introduced = seat.introduced and not seat.controller.minds_kinds
-        self._kinds = kinds
-        self.sight.deafen()
         for room in self._rooms:
-            self._look(room.world, [(watch, self._stir) for watch in room.source.watches])
+            self.horizon.look(room.worlds, [(watch, self._stir) for watch in room.source.watches])
         self._employ()
         for seat in list(self._seats.values()):
-            self._look(
-                seat.world, [(watch, partial(self._noted, seat, watch)) for watch in seat.controller.watches]
-            )
+            watches = seat.controller.watches
+            self.horizon.look(seat.worlds, [(watch, partial(self._noted, seat, watch)) for watch in watches])
             for follow in set(seat.interests):
-                self._overhear(seat, follow.kind)
+                self._overhear(seat, follow)
         for seat in self._seats.values():
             if not seat.introduced:
                 seat.introduced = True
                 self._introduce(seat)
 
-    def _stir(self, change: Change) -> None:
+    def _stir(self, change: Change | None = None) -> None:
         self._stirred = True
 
     def _employ(self) -> None:
         should = dict(self._fixed)
         for room in self._rooms:
-            should |= {one.name: one for one in room.source.controllers(room.world)}
+            should |= {one.name: one for one in room.source.controllers(room.worlds.home)}
         for name, seat in list(self._seats.items()):
             if name not in should or should[name].edition != seat.controller.edition:
                 del self._seats[name]
@@ -215,58 +226,44 @@ class Desk:
                     self._take_leave(seat.controller)
         for name, controller in should.items():
             if name not in self._seats:
-                self._seats[name] = _Seat(controller, Memory(self.sight.gone))
+                self._seats[name] = _Seat(controller, self.horizon.worlds(), named(controller.watches))
 
     def _take_leave(self, controller: AnyController) -> None:
         plan = controller.farewell(self.paper.now)
         for action in plan.actions:
-            self.paper.perform(action, controller.manager)
-
-    def _look(self, world: Memory, watches: Iterable[tuple[Watch, Callable[[Change], None] | None]]) -> None:
-        shelves: dict[GroupKind, Shelf] = {}
-        for watch, hear in watches:
-            for subject in subjects(self._kinds, watch):
-                if not self._knows(subject.kind):
-                    continue
-                informer = self.sight.follow(subject)
-                if hear is not None:
-                    informer.listeners.append(hear)
-                shelves.setdefault(subject.kind.group_kind, informer.shelf)
-        world.arrange(self._kinds, shelves)
+            self.horizon.on(action.ref.cluster).paper.perform(action, controller.manager)
 
     def _noted(self, seat: _Seat, watch: Watch, change: Change) -> None:
         name, now = seat.controller.name, self.paper.now
-        for ref in watch.concerns(seat.world, change):
+        for ref in watch.concerns(seat.worlds.home, change):
             self.turns.soon(Key(name, ref), now, watch.delay)
 
-    def _overhear(self, seat: _Seat, kind: Kind) -> None:
+    def _overhear(self, seat: _Seat, follow: Follow) -> None:
         def hear(change: Change) -> None:
             for ref in seat.interests.concerned(change):
                 self.turns.add(Key(seat.controller.name, ref))
 
-        self.sight.follow(Subject(kind, everything, "")).listeners.append(hear)
+        sight = self.horizon.on(follow.cluster).sight
+        sight.follow(Subject(follow.kind, everything, "")).listeners.append(hear)
 
     def _introduce(self, seat: _Seat) -> None:
         """Tell a controller that has just come of everything there is."""
         for watch in seat.controller.watches:
-            for subject in subjects(self._kinds, watch):
-                if self._knows(subject.kind):
-                    for obj in tuple(self.sight.follow(subject).shelf.every()):
-                        self._noted(seat, watch, Change(subject.kind, None, obj))
+            for change in self.horizon.known(watch):
+                self._noted(seat, watch, change)
 
     # ── what is done ──
 
     def _attempt(self, seat: _Seat, key: Key) -> None:
         """Take one step, and see to whatever comes of it."""
         now, turns = self.paper.now, self.turns
-        if seat.controller.period is not None and seat.world.get(key.ref) is not None:
+        if seat.controller.period is not None and seat.worlds.home.get(key.ref) is not None:
             turns.add_later(key, now, seat.controller.period)
         try:
             again = self._reconcile(seat, key)
         except PlanFailed as failed:
-            serious = [error for error in failed.failures if not isinstance(error, _OUTDATED)]
-            if serious:
-                self._complain(seat, key, PlanFailed(serious))
+            if (serious := failed.serious) is not None:
+                self._complain(seat, key, serious)
             turns.retry(key, now)
         except SpecError as senseless:
             self._complain(seat, key, senseless)
@@ -282,9 +279,11 @@ class Desk:
                 turns.add_later(key, now, again)
 
     def _reconcile(self, seat: _Seat, key: Key) -> timedelta | None:
+        for cluster in seat.names:
+            self.horizon.on(cluster)
         self._catch_up(key)
         controller = seat.controller
-        view = controller.gather(seat.world, key.ref)
+        view = controller.gather(seat.worlds.home, key.ref)
         if view is None:
             seat.interests.set(key.ref, ())
             return None
@@ -310,22 +309,24 @@ class Desk:
 
     def _answer(self, seat: _Seat, question: Question, followed: set[Follow]) -> Answer:
         if isinstance(question, Follow) and question not in followed:
-            if not any(one.kind == question.kind for one in (*seat.interests, *followed)):
-                self._overhear(seat, question.kind)
+            about = question.kind, question.cluster
+            if not any((one.kind, one.cluster) == about for one in (*seat.interests, *followed)):
+                self._overhear(seat, question)
             followed.add(question)
-        return self.paper.answer(question)
+        return self.horizon.on(asked_of(question)).paper.answer(question)
 
     def _catch_up(self, key: Key) -> None:
         """See what was written for a key before, and whatever was in the way of it as it really is."""
-        for kind, version in self._written.pop(key, ()):
-            self.sight.let_go(kind, until=version)
+        for cluster, kind, version in self._written.pop(key, ()):
+            self.horizon.on(cluster).sight.let_go(kind, until=version)
         for ref in self._doubted.pop(key, ()):
-            self.sight.look(ref, self.paper.at(ref))
+            place, there = self.horizon.on(ref.cluster), ref._replace(cluster="")
+            place.sight.look(there, place.paper.at(there))
 
     def _carry_out(self, controller: AnyController, key: Key, plan: Plan) -> None:
         done, refused = self._run(controller, key, plan)
         errors = [error for _, error in refused]
-        serious = [error for error in errors if not isinstance(error, _OUTDATED)]
+        moved_on = [is_outdated(action, error) for action, error in refused]
         if done or errors or plan.failure is not None:
             failure = plan.failure or (PlanFailed(errors) if errors else None)
             told = Pass(
@@ -335,12 +336,17 @@ class Desk:
                 because=plan.because,
                 done=done,
                 failure=failure,
-                is_outdated=bool(errors) and not serious and plan.failure is None,
+                is_outdated=bool(errors) and all(moved_on) and plan.failure is None,
             )
             self.passes.append(told)
         if errors:
-            self._doubted[key] = [one.ref for one, error in refused if isinstance(error, _OUTDATED)]
-            raise PlanFailed(errors if plan.failure is None else [*errors, plan.failure])
+            self._doubted[key] = [one.ref for one, error in refused if is_outdated(one, error)]
+            more = (plan.failure,) if plan.failure is not None else ()
+            raise PlanFailed(
+                [*errors, *more],
+                [*(one.ref for one, _ in refused), *(None for _ in more)],
+                [*moved_on, *(False for _ in more)],
+            )
         if plan.failure is not None:
             raise plan.failure
 
@@ -355,16 +361,18 @@ class Desk:
                 continue
             for action in stage.actions:
                 self.before_write(key, action)
-                before = self.paper.version
+                ref = action.ref
                 try:
-                    self.paper.perform(action, controller.manager)
+                    paper = self.horizon.on(ref.cluster).paper
+                    before = paper.version
+                    paper.perform(action, controller.manager)
                 except LaminaError as error:
                     refused.append((action, error))
                     continue
-                if self.paper.version != before:
+                if paper.version != before:
                     done.append(action)
-                    kind = GroupKind(action.ref.group, action.ref.kind)
-                    self._written.setdefault(key, []).append((kind, self.paper.version))
+                    kind = GroupKind(ref.group, ref.kind)
+                    self._written.setdefault(key, []).append((ref.cluster, kind, paper.version))
                 self.after_write(key, action)
         return tuple(done), refused
 
@@ -381,7 +389,7 @@ class Desk:
     def _complain(self, seat: _Seat, key: Key, error: LaminaError) -> None:
         if self._hurried:
             raise error
-        plan = seat.controller.complain(seat.world, key.ref, error, self.paper.now)
+        plan = seat.controller.complain(seat.worlds.home, key.ref, error, self.paper.now)
         done, _ = self._run(seat.controller, key, plan)
         said = Pass(
             at=self.paper.now,

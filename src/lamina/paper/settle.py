@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from lamina.core.controller import AnyController, Source
 from lamina.core.plan import NOTHING, Action, Plan
-from lamina.core.questions import Answers
+from lamina.core.questions import Answers, asked_of
 from lamina.objects.types import Ref
 from lamina.paper.cluster import Paper
 from lamina.paper.desk import Crashed, Desk, Key
 from lamina.paper.turns import first
+from lamina.runtime.bindings import bound
 
 _PATIENCE = 3000
 _ROUNDS = 32
@@ -29,6 +30,7 @@ def settle(
     paper: Paper,
     *controllers: AnyController,
     sources: Sequence[Source] = (),
+    others: Mapping[str, Paper] | None = None,
     random: Dice | None = None,
     crash_after: int | None = None,
     patience: int = _PATIENCE,
@@ -41,7 +43,7 @@ def settle(
     writes, and what it had not done yet is not done. What goes wrong is raised,
     unless it is that somebody else was quicker.
     """
-    desk = Desk(paper, controllers, sources, hurried=True, gone=paper.gone)
+    desk = Desk(paper, controllers, sources, others=others, hurried=True, gone=paper.gone)
     writes = 0
 
     def count(key: Key, action: Action) -> None:
@@ -60,9 +62,16 @@ def settle(
         desk.leave()
 
 
-def planned(paper: Paper, controller: AnyController, ref: Ref, *, unseen: Sequence[Ref] = ()) -> Plan:
+def planned(
+    paper: Paper,
+    controller: AnyController,
+    ref: Ref,
+    *,
+    unseen: Sequence[Ref] = (),
+    others: Mapping[str, Paper] | None = None,
+) -> Plan:
     """Return the plan a controller would make for a key now; an empty one if it has nothing to decide."""
-    view = controller.gather(paper.world(controller, unseen=unseen), ref)
+    view = controller.gather(paper.world(controller, unseen=unseen, others=others), ref)
     if view is None:
         return NOTHING
     answers = Answers()
@@ -70,5 +79,7 @@ def planned(paper: Paper, controller: AnyController, ref: Ref, *, unseen: Sequen
         asked = controller.questions(view, answers)
         if not asked:
             return controller.plan(view, answers, paper.now)
-        answers = answers | {question: paper.answer(question) for question in asked}
+        answers = answers | {
+            question: bound(asked_of(question), paper, others or {}).answer(question) for question in asked
+        }
     raise AssertionError("it never stops asking")

@@ -28,6 +28,10 @@ class Subject(NamedTuple):
     kind: Kind
     keep: Keep
     named: str
+    namespace: str = ""
+
+    def covers(self, namespace: str, name: str) -> bool:
+        return self.named in ("", name) and self.namespace in ("", namespace)
 
 
 class News(NamedTuple):
@@ -41,16 +45,16 @@ class News(NamedTuple):
 class Informer:
     """Remembers one subject, and tells whoever listens what changes."""
 
-    __slots__ = ("_bury", "_what", "listeners", "shelf")
+    __slots__ = ("_bury", "_cluster", "_what", "listeners", "shelf")
 
-    def __init__(self, what: Subject, bury: Callable[[Obj], None]) -> None:
-        self._what, self._bury = what, bury
+    def __init__(self, what: Subject, bury: Callable[[Obj], None], cluster: str = "") -> None:
+        self._what, self._bury, self._cluster = what, bury, cluster
         self.shelf = Shelf(what.kind)
         self.listeners: list[Hear] = []
 
     def learn(self, ref: Ref, obj: Obj | None, version: int) -> None:
         """Take note of what an object is, or that it is gone as of a version; 0 is now, whatever is known."""
-        if self._what.named and ref.name != self._what.named:
+        if not self._what.covers(ref.namespace, ref.name):
             return
         before = self.shelf.get(ref.namespace, ref.name)
         if obj is None:
@@ -70,7 +74,7 @@ class Informer:
     def fill(self, objects: Iterable[Obj]) -> None:
         """Remember what there is, before anybody listens."""
         for obj in objects:
-            if self._what.named in ("", meta.name(obj)):
+            if self._what.covers(meta.namespace(obj), meta.name(obj)):
                 self.shelf.put(self._what.keep(self._versioned(obj)))
 
     def _versioned(self, obj: Obj) -> Obj:
@@ -78,16 +82,16 @@ class Informer:
         return obj if obj["apiVersion"] == version else {**obj, "apiVersion": version}
 
     def _tell(self, before: Obj | None, after: Obj | None) -> None:
-        change = Change(self._what.kind, before, after)
+        change = Change(self._what.kind, before, after, self._cluster)
         for hear in self.listeners:
             hear(change)
 
 
 class Sight:
-    """All informers of one process."""
+    """All informers of one process on one cluster."""
 
-    def __init__(self, seen: Callable[[Kind], Iterable[Obj]], gone: Gone) -> None:
-        self.seen, self.gone = seen, gone
+    def __init__(self, seen: Callable[[Kind], Iterable[Obj]], gone: Gone, cluster: str = "") -> None:
+        self.seen, self.gone, self._cluster = seen, gone, cluster
         self._informers: dict[Subject, Informer] = {}
         self._by_kind: dict[GroupKind, list[Informer]] = {}
         self._held: dict[GroupKind, list[News]] = {}
@@ -98,7 +102,7 @@ class Sight:
         """Return who follows that, from now on if nobody did before."""
         informer = self._informers.get(what)
         if informer is None:
-            informer = self._informers[what] = Informer(what, self._bury)
+            informer = self._informers[what] = Informer(what, self._bury, self._cluster)
             informer.fill(self.seen(what.kind))
             self._by_kind.setdefault(what.kind.group_kind, []).append(informer)
         return informer
@@ -150,7 +154,7 @@ def subjects(kinds: Kinds, watch: Watch) -> Iterator[Subject]:
     for kind in among:
         fits = not watch.api_version or kind.api_version == watch.api_version
         if fits and kind.can("list", "watch") and watch.selects(kind):
-            yield Subject(kind, watch.keep, watch.named)
+            yield Subject(kind, watch.keep, watch.named, watch.namespace if kind.namespaced else "")
 
 
 def _version(obj: Obj) -> int:

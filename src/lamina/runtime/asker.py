@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, assert_never
 
 from lamina.client.client import Listing, What
@@ -18,34 +18,45 @@ from lamina.core.questions import (
     ReadAll,
     Refused,
     Rehearse,
+    Review,
     Said,
     Unserved,
 )
 from lamina.errors import (
+    AlreadyExists,
     BadRequest,
+    Conflict,
     Forbidden,
     Invalid,
     LaminaError,
     MethodNotAllowed,
     NotFound,
+    NotSeenYet,
     UnknownKind,
 )
 from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.bindings import bound
 from lamina.runtime.together import side_by_side
 
 _REMEMBERED = 2048
 
 
 class Reader(Protocol):
-    """What asking takes: the client's reading half."""
+    """What asking takes: the client's reading half, and what a server does without keeping anything of it."""
 
     async def get(self, ref: Ref, *, metadata_only: bool = False) -> Made: ...
 
     async def list(self, what: What, namespace: str = "", *, metadata_only: bool = False) -> Listing: ...
 
+    async def create(self, obj: Obj, *, manager: str | None = None, dry_run: bool = False) -> Made: ...
+
+    async def update(self, obj: Obj, *, manager: str | None = None, dry_run: bool = False) -> Made: ...
+
     async def apply(
         self, obj: Obj, *, manager: str | None = None, force: bool = False, dry_run: bool = False
     ) -> Made: ...
+
+    def acting_as(self, user: str) -> Reader: ...
 
 
 class Caller(Protocol):
@@ -57,9 +68,17 @@ class Caller(Protocol):
 class Asker:
     """Puts questions to the server itself, not to anybody's memory of it, and to webhooks."""
 
-    def __init__(self, reader: Reader, caller: Caller | None = None, *, at_once: int = 16) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        caller: Caller | None = None,
+        *,
+        others: Mapping[str, Reader] | None = None,
+        at_once: int = 16,
+    ) -> None:
         self._reader, self._caller, self._at_once = reader, caller, at_once
-        self._rehearsed: dict[str, Answer] = {}
+        self._others: Mapping[str, Reader] = others if others is not None else {}
+        self._rehearsed: dict[Rehearse, Answer] = {}
 
     async def ask(self, questions: Sequence[Question]) -> Mapping[Question, Answer]:
         """Return an answer to each question, or raise the first error that leaves one open."""
@@ -74,20 +93,26 @@ class Asker:
     async def _answer(self, question: Question) -> Answer:
         try:
             match question:
-                case Read(ref, whole):
+                case Read(ref, whole, refusable):
                     try:
-                        return Found(await self._reader.get(ref, metadata_only=not whole))
+                        return Found(await self._on(ref.cluster).get(ref, metadata_only=not whole))
+                    except Forbidden as refused:
+                        if not refusable:
+                            raise
+                        return Refused(refused.code, str(refused))
                     except NotFound as error:
                         # A kind that is not served answers 404 too, but names no object.
                         return Absent() if error.details.get("name") else Unserved()
-                case ReadAll(kind, namespace):
-                    return Listed((await self._reader.list(kind, namespace, metadata_only=True)).items)
+                case ReadAll(kind, namespace, cluster):
+                    listing = await self._on(cluster).list(kind, namespace, metadata_only=True)
+                    return Listed(listing.items)
                 case Call():
                     assert self._caller is not None, "whoever runs this controller lets it call nobody"
                     return await self._caller.call(question)
-                case Rehearse(obj=obj, manager=manager, key=key):
-                    known = self._rehearsed.get(key)
-                    return known if known is not None else await self._rehearse(key, obj, manager)
+                case Rehearse():
+                    return await self._rehearsal(question)
+                case Review(body=body, cluster=cluster, user=user):
+                    return await _judged(self._on(cluster, user).create(body))
                 case Follow():
                     raise AssertionError("what is followed is seen by the worker")
                 case _:
@@ -95,14 +120,42 @@ class Asker:
         except (UnknownKind, NotFound, MethodNotAllowed):
             return Unserved()
 
-    async def _rehearse(self, key: str, obj: Obj, manager: str) -> Answer:
+    def _on(self, cluster: str, user: str = "") -> Reader:
+        reader = bound(cluster, self._reader, self._others)
+        return reader.acting_as(user) if user else reader
+
+    async def _rehearsal(self, asked: Rehearse) -> Answer:
         """Have the server pretend, once for each key: what is asked again would end the same."""
-        answer: Answer
-        try:
-            answer = Found(await self._reader.apply(obj, manager=manager, force=True, dry_run=True))
-        except (BadRequest, Forbidden, Invalid) as refused:
-            answer = Refused(refused.code, str(refused))
-        self._rehearsed[key] = answer
-        if len(self._rehearsed) > _REMEMBERED:
-            del self._rehearsed[next(iter(self._rehearsed))]
+        known = self._rehearsed.get(asked)
+        if known is not None:
+            return known
+        server = self._on(asked.cluster, asked.user)
+        if asked.creates:
+            answer = await _judged(server.create(asked.obj, manager=asked.manager, dry_run=True))
+        elif asked.replaces:
+            answer = await _judged(_replaced(server, asked))
+        else:
+            answer = await _judged(
+                server.apply(asked.obj, manager=asked.manager, force=asked.force, dry_run=True)
+            )
+        if not asked.user:
+            self._rehearsed[asked] = answer
+            if len(self._rehearsed) > _REMEMBERED:
+                del self._rehearsed[next(iter(self._rehearsed))]
         return answer
+
+
+async def _judged(asking: Awaitable[Made]) -> Answer:
+    """Return what the server made of it, or why it would not."""
+    try:
+        return Found(await asking)
+    except (AlreadyExists, BadRequest, Conflict, Forbidden, Invalid) as refused:
+        return Refused(refused.code, str(refused))
+
+
+async def _replaced(server: Reader, asked: Rehearse) -> Made:
+    try:
+        return await server.update(asked.obj, manager=asked.manager, dry_run=True)
+    except Conflict as moved_on:
+        # It was to take the place of another one: that says nothing about this.
+        raise NotSeenYet(str(moved_on)) from None

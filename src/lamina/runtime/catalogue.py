@@ -56,6 +56,9 @@ class Catalogue:
         name = meta.name(change.obj)
         self._coming[name] = after
         self._going[name] = tuple(kind for kind in before if kind not in after)
+        if change.before is None and all(map(self._is_served, after)):
+            # It was there all along, and what it promises is known.
+            return
         self._news.set()
 
     async def follow(self, changed: Callable[[], None]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, assert_never
 
+from msgspec import Struct
+
 from lamina.client.client import What
+from lamina.client.leave import only_while
 from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
 from lamina.errors import AlreadyExists, ApiError, LaminaError, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.rates import Buckets
+from lamina.runtime.bindings import bound
 from lamina.runtime.meter import Meter
 from lamina.runtime.telling import Teller
 from lamina.runtime.together import side_by_side
@@ -52,8 +55,7 @@ class Writer(Protocol):
     async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A write that the server took: the version it made, or none where the object was to go."""
 
     ref: Ref
@@ -61,16 +63,14 @@ class Written:
     version: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """An action that the server did not take, and why."""
 
     action: Action
     error: LaminaError
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of a plan."""
 
     written: tuple[Written, ...]
@@ -85,6 +85,7 @@ class Executor:
         writer: Writer,
         *,
         manager: str,
+        others: Mapping[str, Writer] | None = None,
         at_once: int = 32,
         meter: Meter | None = None,
         events: Buckets | None = None,
@@ -93,6 +94,8 @@ class Executor:
         self._teller = teller
         """Who tells events when there is time; without one they are told at once, however many there are."""
         self._writer, self._manager, self._at_once = writer, manager, at_once
+        self._others: Mapping[str, Writer] = others if others is not None else {}
+        """Who writes on clusters other than the one at home."""
         self._meter, self._events = meter or Meter(), events
         self._futile: dict[tuple[Ref, str], Patch] = {}
         """Patches that a server took and made nothing of: it drops what is in them, or fills it in again."""
@@ -102,7 +105,8 @@ class Executor:
         """
         Perform the actions of a stage side by side, all of them, whatever fails.
 
-        `allowed` is asked before each: whoever is no longer to write does not.
+        `allowed` is asked before each, and again when it is sent: whoever is no
+        longer to write does not.
 
         The next stage starts only if none failed, unless it is marked
         `even_after_failure`. Nothing is retried here: a failed write usually
@@ -116,7 +120,8 @@ class Executor:
             if self._teller is not None and isinstance(action, Emit):
                 await self._teller.tell(partial(self._tell_if, allowed, action))
                 return ()
-            done = await self._perform(action)
+            with only_while(allowed):
+                done = await self._perform(action)
             self._meter.wrote(action)
             return done
 
@@ -134,45 +139,48 @@ class Executor:
         return Outcome(tuple(written), tuple(refused))
 
     async def _perform(self, action: Action) -> Sequence[Written]:
-        manager = self._manager
+        manager, ref = self._manager, action.ref
+        writer = bound(ref.cluster, self._writer, self._others)
         match action:
             case Create(obj=obj):
-                return _result(action.ref, await self._writer.create(obj, manager=manager))
-            case Patch(ref=ref, uid=uid, version=version, patch=patch, subresource=subresource):
+                return _result(ref, await writer.create(obj, manager=manager))
+            case Patch(uid=uid, version=version, patch=patch, subresource=subresource):
                 if self._futile.get((ref, subresource)) == action:
                     return ()
                 seen = {"uid": uid, "resourceVersion": version} if version else {"uid": uid}
                 body = {**patch, "metadata": {**(patch.get("metadata") or {}), **seen}}
-                answer = await self._writer.patch(ref, body, subresource=subresource, manager=manager)
+                answer = await writer.patch(ref, body, subresource=subresource, manager=manager)
                 if version and meta.resource_version(answer) == version:
                     self._give_up(action)
                 return _result(ref, answer)
             case Replace(obj=obj, subresource=subresource):
-                answer = await self._writer.update(obj, subresource=subresource, manager=manager)
-                return _result(action.ref, answer)
+                answer = await writer.update(obj, subresource=subresource, manager=manager)
+                return _result(ref, answer)
             case Apply(obj=obj, force=force, manager=name, subresource=subresource):
-                answer = await self._writer.apply(
+                answer = await writer.apply(
                     obj, manager=name or manager, force=force, subresource=subresource
                 )
-                return _result(action.ref, answer)
-            case Post(ref=ref, body=body, subresource=subresource):
+                return _result(ref, answer)
+            case Post(body=body, subresource=subresource):
                 # What was posted is not the object; what becomes of the object is seen when it comes.
-                await self._writer.post(ref, body, subresource=subresource, manager=manager)
+                await writer.post(ref, body, subresource=subresource, manager=manager)
                 return ()
-            case Delete(ref=ref, uid=uid, version=version, propagation=propagation, grace=grace):
-                answer = await self._writer.delete(
+            case Delete(uid=uid, version=version, propagation=propagation, grace=grace):
+                answer = await writer.delete(
                     ref, uid=uid, version=version, propagation=propagation, grace=grace
                 )
                 return _ended(ref, uid, answer)
             case DeleteAll(kind=kind, namespace=namespace, propagation=propagation):
-                answer = await self._writer.delete_collection(kind, namespace, propagation=propagation)
+                answer = await writer.delete_collection(kind, namespace, propagation=propagation)
                 return [
-                    Written(kind.ref(meta.namespace(item), meta.name(item)), meta.uid(item), None)
+                    Written(
+                        kind.ref(meta.namespace(item), meta.name(item), ref.cluster), meta.uid(item), None
+                    )
                     for item in answer.get("items") or ()
                 ]
             case Emit(event=event, counts=counts):
                 try:
-                    await self._tell(event, counts=counts)
+                    await self._tell(writer, ref, event, counts=counts)
                 except ApiError:
                     # Not to be told: no reason to hold up a plan.
                     return ()
@@ -182,11 +190,11 @@ class Executor:
 
     async def _tell_if(self, allowed: Callable[[], bool], action: Emit) -> None:
         if allowed():
-            await self._perform(action)
+            with only_while(allowed):
+                await self._perform(action)
             self._meter.wrote(action)
 
-    async def _tell(self, event: Obj, *, counts: bool) -> None:
-        ref = meta.ref(event)
+    async def _tell(self, writer: Writer, ref: Ref, event: Obj, *, counts: bool) -> None:
         if ref in self._told and not counts:
             return
         about = event.get("involvedObject") or {}
@@ -194,12 +202,12 @@ class Executor:
             # Whoever talks too much about one object is not listened to for a while.
             return
         try:
-            await self._writer.create(event, manager=self._manager)
+            await writer.create(event, manager=self._manager)
         except AlreadyExists:
             if counts:
-                told = await self._writer.get(ref)
+                told = await writer.get(ref)
                 again = {"count": (told.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
-                await self._writer.patch(ref, again, manager=self._manager)
+                await writer.patch(ref, again, manager=self._manager)
         self._told[ref] = None
         if len(self._told) > _REMEMBERED:
             del self._told[next(iter(self._told))]

@@ -15,10 +15,10 @@ import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from lamina.client.client import Listing
-from lamina.core.world import Change, Keep
+from lamina.core.world import Change
 from lamina.errors import (
     BadRequest,
     Forbidden,
@@ -33,33 +33,17 @@ from lamina.errors import (
 from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
-from lamina.objects.types import GroupKind, Obj, WatchEvent
+from lamina.objects.types import Obj, WatchEvent
 from lamina.runtime.memory import Shelf
+from lamina.runtime.subscriptions import Subscription
 
 _INITIAL_END = "k8s.io/initial-events-end"
 _SOONEST, _LATEST = 0.05, 30.0
 _LASTING = 5.0
 _DICE = random.Random()
 """Our own: whoever seeds or checks the one that everybody shares may do so in another thread."""
-_SHORTEST, _LONGEST = 300, 600
-
-
-class Subscription(NamedTuple):
-    """What is followed: those who ask for the same share one informer."""
-
-    kind: Kind
-    keep: Keep
-    metadata_only: bool
-    named: str
-
-    @property
-    def subject(self) -> tuple[GroupKind, Keep, bool, str]:
-        """What is followed, whatever version it is shown in and whatever else is said about the kind."""
-        return self.kind.group_kind, self.keep, self.metadata_only, self.named
-
-    @property
-    def fields(self) -> str:
-        return f"metadata.name={self.named}" if self.named else ""
+_SHORTEST, _LONGEST, _APART = 300, 600, 15
+"""How many seconds a watch lasts: not all end together, and requests that are alike are read once."""
 
 
 class Watcher(Protocol):
@@ -98,8 +82,9 @@ class Informer:
         what: Subscription,
         tell: Callable[[Change], None],
         log: Logger,
+        cluster: str = "",
     ) -> None:
-        self.what = what
+        self.what, self._cluster = what, cluster
         self.shelf = Shelf(what.kind)
         self.settled = asyncio.Event()
         self.seen = 0
@@ -195,8 +180,9 @@ class Informer:
             await self._list_first()
 
     async def _list_first(self) -> None:
+        what = self.what
         listing = await self._watcher.list(
-            self.what.kind, fields=self.what.fields, metadata_only=self.what.metadata_only
+            what.kind, what.namespace, fields=what.fields, metadata_only=what.metadata_only
         )
         for obj in listing.items:
             self._put(obj)
@@ -211,11 +197,12 @@ class Informer:
     def _watch(self, *, version: str = "", initial: bool = False) -> AsyncGenerator[WatchEvent, None]:
         return self._watcher.watch(
             self.what.kind,
+            self.what.namespace,
             version=version,
             initial=initial,
             fields=self.what.fields,
             metadata_only=self.what.metadata_only,
-            seconds=_DICE.randint(_SHORTEST, _LONGEST),
+            seconds=_DICE.randrange(_SHORTEST, _LONGEST, _APART),
             hear=self._hear,
         )
 
@@ -251,13 +238,13 @@ class Informer:
         if before is not None and _version(before) >= _version(kept):
             return
         self.shelf.put(kept)
-        self._tell(Change(self.what.kind, before, kept))
+        self._tell(Change(self.what.kind, before, kept, self._cluster))
         self._look_up()
 
     def _drop(self, namespace: str, name: str) -> None:
         before = self.shelf.drop(namespace, name)
         if before is not None:
-            self._tell(Change(self.what.kind, before, None))
+            self._tell(Change(self.what.kind, before, None, self._cluster))
             self._look_up()
 
     def _reached(self, version: str) -> None:

@@ -8,25 +8,23 @@ here it is compared with what does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 from lamina.core.world import Change
 from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
-from lamina.runtime.informer import Informer, Subscription, Watcher
+from lamina.runtime.informer import Informer, Watcher
 from lamina.runtime.memory import Gone, Shelf
-
-Hear: TypeAlias = Callable[[Change], None]
+from lamina.runtime.subscriptions import Hear, Subscription
 
 
 class Informers:
     """All informers of one cluster, each running in the group they were given."""
 
-    def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: Logger) -> None:
+    def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: Logger, cluster: str = "") -> None:
         self.gone = Gone()
-        self._watcher, self._group, self._log = watcher, group, log
+        self._watcher, self._group, self._log, self._cluster = watcher, group, log, cluster
         self._running: dict[Subscription, tuple[Informer, asyncio.Task[None]]] = {}
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
         self._left: dict[object, Shelf] = {}
@@ -47,7 +45,7 @@ class Informers:
                 self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)
         for what in wanted.keys() - self._running.keys():
-            informer = Informer(self._watcher, what, self._teller(what), self._log)
+            informer = Informer(self._watcher, what, self._teller(what), self._log, self._cluster)
             if left := self._left.pop(what.subject, None):
                 informer.inherit(left)
             self._running[what] = informer, self._group.create_task(informer.run())
@@ -92,6 +90,9 @@ class Informers:
 def covering(informers: Mapping[GroupKind, Informer], ref: Ref) -> Informer | None:
     """Return the informer that sees what happens to an object, if one of these does."""
     informer = informers.get(GroupKind(ref.group, ref.kind))
-    if informer is None or (informer.what.named and informer.what.named != ref.name):
+    if informer is None:
+        return None
+    what = informer.what
+    if (what.named and what.named != ref.name) or (what.namespace and what.namespace != ref.namespace):
         return None
     return informer

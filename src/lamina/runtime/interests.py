@@ -21,7 +21,8 @@ class Interests:
 
     def __init__(self) -> None:
         self._of: dict[Ref, frozenset[Follow]] = {}
-        self._in: dict[GroupKind, dict[Ref, list[Follow]]] = {}
+        self._in: dict[tuple[str, GroupKind], dict[Ref, list[Follow]]] = {}
+        """By cluster and kind."""
 
     def set(self, ref: Ref, asked: Iterable[Follow]) -> None:
         """Have a key be interested in exactly this."""
@@ -29,13 +30,13 @@ class Interests:
         before = self._of.get(ref, frozenset())
         if wanted == before:
             return
-        for kind in {follow.kind.group_kind for follow in before}:
-            keys = self._in[kind]
+        for place in set(map(_place, before)):
+            keys = self._in[place]
             del keys[ref]
             if not keys:
-                del self._in[kind]
+                del self._in[place]
         for follow in wanted:
-            self._in.setdefault(follow.kind.group_kind, {}).setdefault(ref, []).append(follow)
+            self._in.setdefault(_place(follow), {}).setdefault(ref, []).append(follow)
         if wanted:
             self._of[ref] = wanted
         else:
@@ -44,10 +45,14 @@ class Interests:
     def concerned(self, change: Change) -> Iterator[Ref]:
         """Yield the keys that a change is of interest to."""
         shown = [obj for obj in (change.before, change.after) if obj is not None]
-        for ref, follows in self._in.get(change.kind.group_kind, {}).items():
+        for ref, follows in self._in.get((change.cluster, change.kind.group_kind), {}).items():
             if any(follow.matches(obj) for follow in follows for obj in shown):
                 yield ref
 
     def __iter__(self) -> Iterator[Follow]:
         """Yield everything that anybody follows."""
         return chain.from_iterable(self._of.values())
+
+
+def _place(follow: Follow) -> tuple[str, GroupKind]:
+    return follow.cluster, follow.kind.group_kind

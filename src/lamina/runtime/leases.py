@@ -18,10 +18,11 @@ import math
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Protocol
+
+from msgspec import Struct
 
 from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound
 from lamina.logs import Logger
@@ -42,8 +43,7 @@ class Keeper(Protocol):
     async def update(self, obj: Obj, *, manager: str | None = None) -> Made: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """How leases are kept: where, how many, and how long each lasts, in seconds."""
 
     namespace: str = "default"
@@ -55,8 +55,7 @@ class Terms:
     retry: float = 2.0
 
 
-@dataclass(slots=True)
-class _Shard:
+class _Shard(Struct):
     number: int
     ref: Ref
     seen: str = ""
@@ -64,7 +63,8 @@ class _Shard:
     seen_at: float = 0.0
     renewed_at: float | None = None
     """When we last renewed it, while it is ours."""
-    stored: Made = field(default_factory=dict)
+    signed: bool = False
+    """Whether it may have our name on it: we wrote that, or asked to, and have seen no other since."""
 
 
 class Leases:
@@ -95,6 +95,11 @@ class Leases:
         """Return the numbers of the shards that are ours now."""
         return tuple(shard.number for shard in self._shards if self._is_held(shard))
 
+    @property
+    def _patience(self) -> float:
+        """Return how long an answer is waited for: there is time for another try before the deadline."""
+        return self._terms.deadline / 2
+
     def _is_held(self, shard: _Shard) -> bool:
         return shard.renewed_at is not None and monotonic() - shard.renewed_at < self._terms.deadline
 
@@ -105,9 +110,7 @@ class Leases:
                 for shard in self._shards:
                     group.create_task(self._keep(shard))
         finally:
-            for shard in self._shards:
-                with suppress(LaminaError):
-                    await asyncio.shield(self._give_back(shard))
+            await asyncio.shield(asyncio.gather(*map(self._give_back, self._shards)))
 
     async def _keep(self, shard: _Shard) -> None:
         self._log.info("Attempting to acquire leader lease", lease=str(shard.ref))
@@ -121,7 +124,14 @@ class Leases:
                 await asyncio.sleep(self._terms.retry * 0.1 * len(self.held))
             before = shard.renewed_at
             try:
-                await self._attempt(shard)
+                async with asyncio.timeout(self._patience):
+                    await self._attempt(shard)
+            except TimeoutError:
+                self._log.warning(
+                    "lease not renewed",
+                    lease=str(shard.ref),
+                    because=f"no answer within {self._patience:g} seconds",
+                )
             except (Conflict, AlreadyExists):
                 # Somebody else was quicker.
                 self._log.debug("lease taken", lease=str(shard.ref))
@@ -140,7 +150,8 @@ class Leases:
         try:
             there = await self._keeper.get(shard.ref)
         except NotFound:
-            shard.stored = await self._keeper.create(self._lease(shard, None), manager=self._terms.name)
+            shard.signed = True
+            await self._keeper.create(self._lease(shard, None), manager=self._terms.name)
             shard.renewed_at = began
             return
         spec = there.get("spec") or {}
@@ -149,12 +160,14 @@ class Leases:
         if said != shard.seen:
             # Seen when the answer came, however long that took: another's lease is not older than we know.
             shard.seen, shard.seen_at = said, monotonic()
-        ours = holder == self._identity and shard.renewed_at is not None
+        # A name that no other replica has: whose time ran out, and nobody took over, need not wait for itself.
+        ours = holder == self._identity
         lasts = spec.get("leaseDurationSeconds") or self._terms.lasts
         if not ours and holder and began - shard.seen_at < lasts:
-            shard.renewed_at = None
+            shard.renewed_at, shard.signed = None, False
             return
-        shard.stored = await self._keeper.update(self._lease(shard, there), manager=self._terms.name)
+        shard.signed = True
+        await self._keeper.update(self._lease(shard, there), manager=self._terms.name)
         # It counts from before the request was sent: the server may have taken its time.
         shard.renewed_at = began
 
@@ -180,11 +193,17 @@ class Leases:
         }
 
     async def _give_back(self, shard: _Shard) -> None:
-        if shard.renewed_at is None:
-            return
+        """Let others have a lease at once."""
         shard.renewed_at = None
-        spec = {**shard.stored["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
-        await self._keeper.update({**shard.stored, "spec": spec}, manager=self._terms.name)
+        if not shard.signed:
+            return
+        with suppress(LaminaError, TimeoutError):
+            async with asyncio.timeout(self._patience):
+                # A renewal that was called off may still have been heard: what is there is looked at, and not guessed.
+                there = await self._keeper.get(shard.ref)
+                if (there.get("spec") or {}).get("holderIdentity") == self._identity:
+                    spec = {**there["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+                    await self._keeper.update({**there, "spec": spec}, manager=self._terms.name)
 
 
 def shard_of(uid: str, shards: int) -> int:

@@ -10,57 +10,40 @@ what is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 
 from lamina.client.client import Client
 from lamina.clock import Clock
-from lamina.core.controller import AnyController, Source, Watch, only
-from lamina.core.definitions import DEFINITION, names_only
+from lamina.core.controller import AnyController, Source
 from lamina.core.questions import Follow
-from lamina.core.world import Change, everything
+from lamina.core.world import Change
 from lamina.logs import Logger
 from lamina.logs import log as default_log
-from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import GroupKind, Ref
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Ref
 from lamina.rates import Buckets
 from lamina.runtime.asker import Asker, Caller
-from lamina.runtime.catalogue import DISCOVERS, Catalogue
+from lamina.runtime.catalogue import DISCOVERS
 from lamina.runtime.executor import Executor
-from lamina.runtime.informer import Informer, Subscription
-from lamina.runtime.informers import Hear, Informers
+from lamina.runtime.horizon import Horizon
+from lamina.runtime.informer import Informer
+from lamina.runtime.lookout import Lookout
 from lamina.runtime.meter import Meter
-from lamina.runtime.sight import Sight
+from lamina.runtime.seat import Room, Seat
 from lamina.runtime.telling import Teller
 from lamina.runtime.worker import Lead, Worker
 
-_BY_NAME = 8
-
-
-@dataclass(slots=True)
-class _Post:
-    """One controller at work."""
-
-    worker: Worker[object]
-    listeners: tuple[Hear, ...]
-    follows: dict[Subscription, None] = field(default_factory=dict)
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
-
-    @property
-    def controller(self) -> AnyController:
-        return self.worker.controller
-
-    def forget_unasked(self) -> None:
-        """Follow no more what no key asks for any more."""
-        asked = {what for follow in self.worker.follows for what in _ways(follow)}
-        self.follows = {what: None for what in self.follows if what in asked}
-
 
 class Manager:
-    """Runs controllers against one cluster."""
+    """
+    Runs controllers against one cluster, and against others that they look at from there.
+
+    `others` are those by name: the names that controllers have for them, or any
+    where a controller looks everywhere. They may be bound and unbound at any time.
+    """
 
     def __init__(
         self,
@@ -75,6 +58,7 @@ class Manager:
         *,
         events: Buckets | None = None,
         discovers: float = DISCOVERS,
+        others: Mapping[str, Client] | None = None,
     ) -> None:
         self._meters, self._events = meters, events
         self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
@@ -82,13 +66,12 @@ class Manager:
         self._log: Logger = log if log is not None else default_log
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
-        self._posts: dict[str, _Post] = {}
+        self._seats: dict[str, Seat] = {}
         self._stirred = asyncio.Event()
         self._teller = Teller(self._is_busy, self._log)
-        self._catalogue = Catalogue(client, self._log, period=discovers)
+        self._horizon = Horizon(client, others, self._log, discovers)
         self._group: asyncio.TaskGroup
-        self._informers: Informers
-        self._sights: list[Sight] = []
+        self._rooms: list[Room] = []
 
     async def ready(self) -> None:
         """Wait until every controller has seen what there is; raises what kept them from it."""
@@ -107,35 +90,48 @@ class Manager:
         )
 
     def _is_busy(self) -> bool:
-        return not all(post.worker.queue.is_idle for post in self._posts.values())
+        return not all(seat.worker.queue.is_idle for seat in self._seats.values())
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return which controllers run."""
-        return tuple(self._posts)
+        return tuple(self._seats)
 
     def due(self, ref: Ref) -> datetime | None:
         """Return when some controller looks at an object next, if nothing is heard before."""
-        moments = [post.worker.queue.due(ref) for post in self._posts.values()]
+        moments = [seat.worker.queue.due(ref) for seat in self._seats.values()]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def look_at_everything(self) -> None:
         """Have every controller look at all there is, as if it had just come: it may be ours now."""
         if self._ready.is_set():
-            for post in self._posts.values():
-                post.worker.introduced = False
+            for seat in self._seats.values():
+                seat.told.clear()
             self._arrange()
+
+    def bind(self, cluster: str, client: Client) -> None:
+        """Have controllers look at another cluster, too; if there was one of that name, at this in its place."""
+        self.unbind(cluster)
+        self._horizon.bind(cluster, client)
+        self._look_round()
+
+    def unbind(self, cluster: str) -> None:
+        """Have nobody look at a cluster any more. What is there stays as it is."""
+        self._horizon.unbind(cluster)
+        for seat in self._seats.values():
+            seat.told.discard(cluster)
+        self._look_round()
 
     @property
     def followed(self) -> frozenset[Kind]:
         """Return the kinds that are followed because some key asked for them."""
-        return frozenset(what.kind for post in self._posts.values() for what in post.follows)
+        return frozenset(what.kind for seat in self._seats.values() for _, what in seat.follows)
 
     async def finish(self, patience: float) -> None:
         """Give out no more work, and wait a while for what has been begun."""
-        for post in self._posts.values():
-            post.worker.queue.close()
-        tasks = [task for post in self._posts.values() for task in post.tasks]
+        for seat in self._seats.values():
+            seat.worker.queue.close()
+        tasks = [task for seat in self._seats.values() for task in seat.tasks]
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 if tasks:
@@ -152,18 +148,20 @@ class Manager:
             raise
 
     async def _run(self) -> None:
-        await self._catalogue.refresh()
+        await self._horizon.discover()
         async with asyncio.TaskGroup() as group:
             self._group = group
-            self._informers = Informers(self._client, group, self._log)
-            self._sights = [Sight(self._client, self._informers.gone) for _ in self._sources]
+            self._horizon.open(group, changed=self._look_anew, seen=self._include)
+            self._rooms = [
+                Room(source, self._horizon.sight(source.watches), self._stir) for source in self._sources
+            ]
             self._arrange()
             group.create_task(self._teller.run())
-            group.create_task(self._catalogue.follow(self._look_anew))
-            await self._informers.settled()
-            # The sources have seen what there is; now there may be controllers that look for more.
-            self._arrange()
-            await self._informers.settled()
+            await self._horizon.settled()
+            if self._rooms:
+                # The sources have seen what there is; now there may be controllers that look for more.
+                self._arrange()
+                await self._horizon.settled()
             self._ready.set()
             while self._sources:
                 await self._stirred.wait()
@@ -172,69 +170,113 @@ class Manager:
                 self._stirred.clear()
                 self._arrange()
 
-    def _look_anew(self) -> None:
-        """Take note that other kinds are served than before."""
-        for post in self._posts.values():
-            if post.controller.minds_kinds:
-                post.worker.introduced = False
-        self._arrange()
+    # ── what is seen ──
+
+    def _look_anew(self, lookout: Lookout) -> None:
+        """Take note that a cluster serves other kinds than before."""
+        for seat in self._seats.values():
+            if seat.controller.minds_kinds:
+                seat.told.discard(lookout.cluster)
+        if lookout.cluster:
+            self._look_at(lookout)
+            self._stir()
+        else:
+            self._arrange()
+
+    def _include(self, lookout: Lookout) -> None:
+        """Take note that all there is on another cluster has been seen: from now on it counts."""
+        late = self._ready.is_set()
+        missed = [
+            seat
+            for seat in self._seats.values()
+            if seat.sight.is_about(lookout.cluster) and (late or seat.sight.is_wide)
+        ]
+        for seat in missed:
+            # What was to be done before was done without it, or could not be done.
+            seat.told -= {"", lookout.cluster}
+        if missed or self._rooms:
+            self._look_at(lookout)
+            self._stir()
+
+    def _look_round(self) -> None:
+        """Take note that there are other clusters than before."""
+        if not self._seats:
+            return
+        for seat in self._seats.values():
+            seat.hire(len(self._horizon.others))
+            if seat.sight.is_wide:
+                seat.told.discard("")
+        self._look_at(None)
+        self._stir()
 
     def _arrange(self) -> None:
         """Have exactly the controllers run that there should be, and everything followed that they watch."""
-        kinds = self._catalogue.kinds
-        for sight in self._sights:
+        home = next(iter(self._horizon))
+        for room in self._rooms:
             # Which controllers there should be may depend on which kinds there are.
-            sight.know(kinds)
+            room.sight.know(home.kinds)
         self._employ()
-        wanted: dict[Subscription, list[Hear]] = {}
-        for subscription in _definitions(kinds):
-            wanted.setdefault(subscription, []).append(self._catalogue.hear)
-        looks: list[tuple[Sight, dict[GroupKind, Subscription]]] = []
-        for source, sight in zip(self._sources, self._sights, strict=True):
-            sees = _subscribe(kinds, source.watches, [self._stir] * len(source.watches), wanted)
-            looks.append((sight, sees))
-        for post in self._posts.values():
-            sees = _subscribe(kinds, post.controller.watches, post.listeners, wanted)
-            looks.append((post.worker.sight, sees))
-            post.forget_unasked()
-            for what in post.follows:
-                wanted.setdefault(what, []).append(post.worker.overhear)
-        following = self._informers.arrange(wanted)
-        for sight, sees in looks:
-            sight.arrange(kinds, {kind: following[what] for kind, what in sees.items()})
-        self._introduce(following)
+        self._look_at(None)
+
+    def _look_at(self, lookout: Lookout | None) -> None:
+        """Have followed what is watched on one cluster, or on all, and tell controllers what they do not know yet."""
+        seats = tuple(self._seats.values())
+        for seat in seats:
+            seat.forget_unasked()
+        self._horizon.arrange((*self._rooms, *seats), lookout)
+        for lookout in self._horizon:
+            for seat in seats:
+                if lookout.cluster not in seat.told and lookout.is_known:
+                    seat.introduce(lookout)
+
+    def _follow(self, name: str, follow: Follow) -> Informer:
+        """Have what a key asked for followed, on behalf of the controller of that name."""
+        seat = self._seats.get(name)
+        lookout, what = self._horizon.way(follow, seat.follows if seat is not None else ())
+        if seat is not None and (follow.cluster, what) not in seat.follows:
+            seat.follows[follow.cluster, what] = None
+            self._look_at(lookout)
+        return lookout.informers.following(what)
+
+    def _stir(self, change: Change | None = None) -> None:
+        """Have the sources asked again which controllers there should be, if there are any."""
+        if self._rooms:
+            self._stirred.set()
+
+    # ── who runs ──
 
     def _employ(self) -> None:
         """Compare the controllers there should be with those there are."""
         should: dict[str, AnyController] = {one.name: one for one in self._fixed}
-        for source, sight in zip(self._sources, self._sights, strict=True):
-            if sight.is_settled:
-                should |= {one.name: one for one in source.controllers(sight.world)}
+        for room in self._rooms:
+            if room.sight.is_settled:
+                should |= {one.name: one for one in room.source.controllers(room.sight.world)}
             else:
                 # Not seen in full yet: whoever runs on its account goes on.
-                should |= {name: post.controller for name, post in self._posts.items() if name not in should}
+                should |= {name: seat.controller for name, seat in self._seats.items() if name not in should}
         leaving: dict[str, list[asyncio.Task[None]]] = {}
-        for name, post in list(self._posts.items()):
-            if name not in should or should[name].edition != post.controller.edition:
-                post.worker.queue.close()
-                post.worker.meter.end()
-                leaving[name] = post.tasks
-                del self._posts[name]
+        for name, seat in list(self._seats.items()):
+            if name not in should or should[name].edition != seat.controller.edition:
+                seat.worker.queue.close()
+                seat.worker.meter.end()
+                leaving[name] = seat.tasks
+                del self._seats[name]
                 self._log.debug("controller stopped", controller=name)
                 if name not in should:
-                    self._group.create_task(_take_leave(post))
+                    self._group.create_task(seat.take_leave())
         for name, controller in should.items():
-            if name not in self._posts:
-                self._posts[name] = self._post(controller, after=leaving.get(name, ()))
+            if name not in self._seats:
+                self._seats[name] = self._seat(controller, after=leaving.get(name, ()))
 
-    def _post(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> _Post:
+    def _seat(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> Seat:
         meter = self._meters(controller.name)
         worker: Worker[object] = Worker(
             controller,
-            sight=Sight(self._client, self._informers.gone),
-            asker=Asker(self._client, self._caller),
+            sight=self._horizon.sight(controller.watches),
+            asker=Asker(self._client, self._caller, others=self._horizon.others),
             executor=Executor(
                 self._client,
+                others=self._horizon.others,
                 manager=controller.manager,
                 meter=meter,
                 events=self._events,
@@ -250,95 +292,6 @@ class Manager:
         meter.begin(
             depth=lambda: queue.depth, oldest=lambda: queue.busy_since, hands=max(1, controller.at_once)
         )
-        post = _Post(worker, tuple(map(worker.listener, controller.watches)))
-        post.tasks = [
-            self._group.create_task(_work(worker, after)) for _ in range(max(1, controller.at_once))
-        ]
-        return post
-
-    def _introduce(self, following: dict[Subscription, Informer]) -> None:
-        """Tell controllers that have just come of everything their informers know already."""
-        kinds = self._catalogue.kinds
-        for post in self._posts.values():
-            if post.worker.introduced:
-                continue
-            post.worker.introduced = True
-            for watch, hear in zip(post.controller.watches, post.listeners, strict=True):
-                for kind in _watched(kinds, watch):
-                    informer = following[_subscription(kind, watch)]
-                    for obj in informer.shelf.every():
-                        hear(Change(kind, None, obj))
-
-    def _follow(self, name: str, follow: Follow) -> Informer:
-        """Have what a key asked for followed, on behalf of the controller of that name."""
-        post = self._posts.get(name)
-        whole, *narrow = _ways(follow)
-        one_by_one = sum(what.kind == follow.kind for what in post.follows) if post is not None else 0
-        # A few by name are cheaper than all; many are not.
-        several = one_by_one >= _BY_NAME and not any(map(self._informers.is_following, narrow))
-        what = whole if not narrow or several or self._informers.is_following(whole) else narrow[0]
-        if post is not None and what not in post.follows:
-            post.follows[what] = None
-            self._arrange()
-        return self._informers.following(what)
-
-    def _stir(self, change: Change) -> None:
-        self._stirred.set()
-
-
-def _ways(follow: Follow) -> Iterator[Subscription]:
-    """Yield the ways to follow what a key asks for: all of its kind, and, if it is one, by its name."""
-    whole = Subscription(follow.kind, everything, False, "")
-    yield whole
-    if follow.names is not None and len(follow.names) == 1:
-        yield whole._replace(named=follow.names[0])
-
-
-async def _take_leave(post: _Post) -> None:
-    """Have a controller that is not wanted any more say so, once it has finished what it had begun."""
-    await asyncio.wait(post.tasks)
-    await post.worker.take_leave()
-
-
-async def _work(worker: Worker[object], after: Iterable[asyncio.Task[None]]) -> None:
-    """Work once those whose place this worker takes have finished what they had begun."""
-    pending = [task for task in after if not task.done()]
-    if pending:
-        await asyncio.wait(pending)
-    await worker.run()
-
-
-@lru_cache(maxsize=1024)
-def _watched(kinds: Kinds, watch: Watch) -> tuple[Kind, ...]:
-    """Return the kinds that a watch is about; managers of clusters that are alike ask for the same, often."""
-    among = kinds.versions() if watch.api_version else kinds
-    return tuple(
-        kind
-        for kind in among
-        if (not watch.api_version or kind.api_version == watch.api_version)
-        and kind.can("list", "watch")
-        and watch.selects(kind)
-    )
-
-
-def _subscription(kind: Kind, watch: Watch) -> Subscription:
-    return Subscription(kind, watch.keep, watch.metadata_only, watch.named)
-
-
-def _subscribe(
-    kinds: Kinds, watches: Sequence[Watch], listeners: Sequence[Hear], wanted: dict[Subscription, list[Hear]]
-) -> dict[GroupKind, Subscription]:
-    """Add what these watches want followed, and return through what each kind is seen."""
-    sees: dict[GroupKind, Subscription] = {}
-    for watch, hear in zip(watches, listeners, strict=True):
-        for kind in _watched(kinds, watch):
-            what = _subscription(kind, watch)
-            wanted.setdefault(what, []).append(hear)
-            sees.setdefault(kind.group_kind, what)
-    return sees
-
-
-def _definitions(kinds: Kinds) -> Sequence[Subscription]:
-    """Return what the catalogue itself has to follow."""
-    selects = only(*DEFINITION)
-    return [Subscription(kind, names_only, False, "") for kind in kinds if selects(kind)]
+        seat = Seat(worker, self._group, after)
+        seat.hire(len(self._horizon.others))
+        return seat

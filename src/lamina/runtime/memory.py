@@ -2,8 +2,8 @@
 What is remembered of a cluster, and how it is found again.
 
 A shelf holds the objects of one kind; a memory is several shelves, looked at
-as one world. Nothing here waits or fetches: between two events a memory is as
-still as any picture.
+as one world; memories of several clusters lead from one to another. Nothing here
+waits or fetches: between two events a memory is as still as any picture.
 """
 
 from __future__ import annotations
@@ -206,10 +206,16 @@ class Gone:
 
 
 class Memory:
-    """The world of one controller: a shelf for each kind it watches."""
+    """
+    The world of one controller on one cluster: a shelf for each kind it watches.
 
-    def __init__(self, gone: Gone) -> None:
+    `others` are its worlds on other clusters, by the names it has for them; all
+    of them share one such table, which whoever made them keeps up to date.
+    """
+
+    def __init__(self, gone: Gone, others: Mapping[str, Memory] | None = None) -> None:
         self._gone = gone
+        self._others: Mapping[str, Memory] = others if others is not None else {}
         self._kinds = Kinds()
         self._shelves: Mapping[GroupKind, Shelf] = {}
 
@@ -221,7 +227,19 @@ class Memory:
     def kinds(self) -> Kinds:
         return self._kinds
 
+    @property
+    def clusters(self) -> Collection[str]:
+        return self._others.keys()
+
+    def on(self, cluster: str) -> Memory:
+        if not cluster:
+            return self
+        there = self._others.get(cluster)
+        return there if there is not None else Memory(Gone(), self._others)
+
     def get(self, ref: Ref) -> Obj | None:
+        if ref.cluster:
+            return self.on(ref.cluster).get(ref._replace(cluster=""))
         shelf = self._shelves.get(GroupKind(ref.group, ref.kind))
         return shelf.get(ref.namespace, ref.name) if shelf is not None else None
 

@@ -31,6 +31,8 @@ _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _LONG = (*_SHORT, 120.0, 300.0, 1000.0)
 _HOOKS = ("sync", "finalize", "customize")
 _METHOD = "post"
+_OWNERS = 1000
+"""How many owners of one controller are counted one by one."""
 _DEEDS: Mapping[type, str] = {
     Create: "created",
     Patch: "updated",
@@ -163,6 +165,14 @@ class _Deeds:
             "lamina_rollout_targets", "Targets of rollouts, by where they stand.", ("controller", "standing"),
             registry=registry,
         )  # fmt: skip
+        self.owners = Gauge(
+            "lamina_owner_targets", "Targets of one owner's rollout, by where they stand.",
+            ("controller", "namespace", "name", "standing"), registry=registry,
+        )  # fmt: skip
+        self.events = Counter(
+            "lamina_events", "What happened, by the reason that events give.", ("controller", "type", "reason"),
+            registry=registry,
+        )  # fmt: skip
 
 
 class _Controller(Meter):
@@ -172,6 +182,8 @@ class _Controller(Meter):
         self._name, self._queues, self._passes, self._deeds = name, queues, passes, deeds
         self._progress: dict[Ref, Mapping[str, int]] = {}
         self._standings: dict[str, int] = {}
+        self._owners: dict[Ref, set[str]] = {}
+        """Which owners are counted one by one, and what was counted of each."""
 
     def begin(self, *, depth: Callable[[], int], oldest: Callable[[], list[float]], hands: int) -> None:
         name, queues = self._name, self._queues
@@ -192,6 +204,8 @@ class _Controller(Meter):
             _forget(gauge, self._name)
         for standing in self._standings:
             _forget(self._deeds.targets, self._name, standing)
+        for ref in list(self._owners):
+            self._forget_owner(ref, self._owners.pop(ref))
 
     def added(self) -> None:
         self._queues.adds.labels(self._name).inc()
@@ -210,7 +224,10 @@ class _Controller(Meter):
         self._queues.retries.labels(self._name).inc()
 
     def wrote(self, action: Action) -> None:
-        if not isinstance(action, Emit):
+        if isinstance(action, Emit):
+            event = action.event
+            self._deeds.events.labels(self._name, event.get("type") or "", event.get("reason") or "").inc()
+        else:
             self._deeds.writes.labels(self._name, action.ref.kind, _DEEDS[type(action)]).inc()
 
     def stands(self, ref: Ref, progress: Mapping[str, int]) -> None:
@@ -221,6 +238,24 @@ class _Controller(Meter):
             changed = progress.get(standing, 0) - before.get(standing, 0)
             self._standings[standing] = self._standings.get(standing, 0) + changed
             self._deeds.targets.labels(self._name, standing).set(self._standings[standing])
+        self._stands_alone(ref, progress)
+
+    def _stands_alone(self, ref: Ref, progress: Mapping[str, int]) -> None:
+        """Count one owner's targets, unless there are so many owners that nobody could look at them."""
+        if not progress:
+            self._forget_owner(ref, self._owners.pop(ref, set()))
+            return
+        if ref not in self._owners and len(self._owners) >= _OWNERS:
+            return
+        counted = self._owners.setdefault(ref, set())
+        counted.update(progress)
+        for standing in counted:
+            owner = self._deeds.owners.labels(self._name, ref.namespace, ref.name, standing)
+            owner.set(progress.get(standing, 0))
+
+    def _forget_owner(self, ref: Ref, standings: set[str]) -> None:
+        for standing in standings:
+            _forget(self._deeds.owners, self._name, ref.namespace, ref.name, standing)
 
 
 def _forget(metric: Gauge, *labels: str) -> None:

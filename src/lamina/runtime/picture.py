@@ -8,8 +8,9 @@ with, on such a picture; nothing is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.client.client import Client
 from lamina.core.controller import AnyController, Source, Watch
@@ -20,13 +21,13 @@ from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.asker import Asker, Caller
 from lamina.runtime.memory import Gone, Memory, Shelf
+from lamina.runtime.subscriptions import is_about
 from lamina.runtime.together import side_by_side
 
 _ROUNDS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """What one controller would do about one object now."""
 
     controller: AnyController
@@ -48,6 +49,9 @@ class Picture:
         """Return the world that these watches see."""
         through: dict[GroupKind, Kind] = {}
         for watch in watches:
+            if not is_about(watch, ""):
+                # A picture is of one cluster; whoever looks at others besides sees nothing of them here.
+                continue
             among = self.kinds.versions() if watch.api_version else iter(self.kinds)
             for kind in among:
                 fits = not watch.api_version or kind.api_version == watch.api_version

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 from time import monotonic
@@ -62,11 +63,17 @@ class Queue(Generic[Key]):
         self._numbers = count()
         self._alarm: tuple[datetime, Cancel] | None = None
         self._closed = False
+        self.short_handed: Callable[[], object] = lambda: None
+        """Who is told that a key is there and nobody waits for one."""
 
     @property
     def is_idle(self) -> bool:
-        """Say whether nothing is being worked on and nothing is waiting for somebody; later does not count."""
-        return not self._wanted and not self._busy
+        """
+        Say whether nothing is being worked on and nothing is waiting for somebody; later does not count.
+
+        Nor does what waits in a queue that is closed: nobody comes for it.
+        """
+        return not self._busy and (self._closed or not self._wanted)
 
     def due(self, key: Key) -> datetime | None:
         """Return when a key is to be worked on if nobody adds it before, as far as is known."""
@@ -182,14 +189,17 @@ class Queue(Generic[Key]):
 
     def _line_up(self, key: Key) -> None:
         self._order.append(key)
-        self._wake()
+        if not self._wake() and not self._closed:
+            self.short_handed()
 
-    def _wake(self) -> None:
+    def _wake(self) -> bool:
+        """Have somebody who waits look again, and say whether there was anybody."""
         while self._takers:
             taker = self._takers.popleft()
             if not taker.done():
                 taker.set_result(None)
-                return
+                return True
+        return False
 
     def _set_alarm(self) -> None:
         while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:

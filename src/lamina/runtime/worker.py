@@ -20,22 +20,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import structs
+
 from lamina.clock import Clock
 from lamina.core.controller import Controller, Watch
-from lamina.core.plan import Plan
+from lamina.core.plan import Plan, is_outdated
 from lamina.core.questions import Answer, Answers, Follow, Listed, Question
 from lamina.core.world import Change
 from lamina.errors import (
-    AlreadyExists,
-    Conflict,
     HookError,
     LaminaError,
-    NotFound,
     NotLeading,
     NotSeenYet,
     PlanFailed,
@@ -47,15 +46,15 @@ from lamina.objects.types import Ref
 from lamina.runtime.asker import Asker
 from lamina.runtime.executor import Executor, Refused, Written
 from lamina.runtime.informer import Informer
-from lamina.runtime.informers import Hear
 from lamina.runtime.interests import Interests
 from lamina.runtime.meter import Meter
 from lamina.runtime.queue import Closed, Queue
+from lamina.runtime.shares import Shares
 from lamina.runtime.sight import Sight
+from lamina.runtime.subscriptions import Hear
 
 View = TypeVar("View")
 
-_OUTDATED = (Conflict, AlreadyExists, NotFound)
 _ROUNDS = 32
 _REMEMBERED = 1024
 _FIRST_LOOK = 5.0
@@ -95,13 +94,14 @@ class Worker(Generic[View]):
         self.queue: Queue[Ref] = Queue(clock, meter=self.meter)
         self.interests = Interests()
         self._asking: list[set[Follow]] = []
-        self.introduced = False
-        """Whether it has been told of what was there before it came."""
         self._asker, self._executor, self._clock = asker, executor, clock
         self._follow, self._lead = follow, lead
         self._log = log.bind(controller=controller.name)
+        self._shares = Shares(max(1, controller.at_once)) if sight.is_wide else None
         self._written: dict[Ref, Sequence[Written]] = {}
         self._doubted: dict[Ref, Sequence[Ref]] = {}
+        self._reports: dict[Ref, datetime] = {}
+        """From when on a report that can wait may be made again."""
 
     def listener(self, watch: Watch) -> Hear:
         """Return whom to tell about the changes that one watch of the controller sees."""
@@ -124,12 +124,17 @@ class Worker(Generic[View]):
                 ref = await self.queue.take()
             except Closed:
                 return
+            if self._shares is not None and not self._shares.take(ref):
+                self.queue.done(ref)
+                continue
             began = monotonic()
             try:
                 result = await self._attempt(ref)
                 self.meter.worked(result, monotonic() - began)
             finally:
                 self.queue.done(ref)
+                if self._shares is not None and (waiting := self._shares.give_back(ref)) is not None:
+                    self.queue.add(waiting)
             # A server in the same process may answer without ever making us wait;
             # whoever else wants to be served has a turn here.
             await asyncio.sleep(0)
@@ -206,13 +211,31 @@ class Worker(Generic[View]):
         return Listed(tuple(obj for obj in there if follow.matches(obj)))
 
     async def _catch_up(self, ref: Ref) -> None:
-        await self.sight.settled()
+        await self.sight.settled(ref.cluster)
         if written := self._written.pop(ref, None):
             await self.sight.caught_up(written)
         if doubted := self._doubted.pop(ref, None):
             await self.sight.look(doubted)
 
+    def _unhurried(self, ref: Ref, plan: Plan) -> Plan:
+        """Leave out a report that comes too soon after the last one; the key comes round when it is time for it."""
+        patience = max((stage.patience for stage in plan.stages), default=timedelta(0))
+        if not patience:
+            return plan
+        now = self._clock.now()
+        due = self._reports.pop(ref, now)
+        # A clock that was set back makes nobody wait for longer.
+        if now >= due or due - now > patience:
+            self._reports[ref] = now + patience
+            while len(self._reports) > _REMEMBERED:
+                del self._reports[next(iter(self._reports))]
+            return plan
+        self._reports[ref] = due
+        self.queue.add_later(ref, due - now)
+        return structs.replace(plan, stages=tuple(stage for stage in plan.stages if not stage.patience))
+
     async def _carry_out(self, ref: Ref, plan: Plan) -> None:
+        plan = self._unhurried(ref, plan)
         if not plan.stages:
             if plan.failure is not None:
                 raise plan.failure
@@ -221,8 +244,12 @@ class Worker(Generic[View]):
         self._remember(ref, outcome.written)
         if outcome.refused:
             self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
-            failures = [one.error for one in outcome.refused]
-            raise PlanFailed(failures if plan.failure is None else [*failures, plan.failure])
+            more = (plan.failure,) if plan.failure is not None else ()
+            raise PlanFailed(
+                [*(one.error for one in outcome.refused), *more],
+                [*(one.action.ref for one in outcome.refused), *(None for _ in more)],
+                [*(_is_nobodys_fault(one) for one in outcome.refused), *(False for _ in more)],
+            )
         self._log.info("step taken", object=str(ref), because=plan.because)
         if plan.failure is not None:
             raise plan.failure
@@ -236,8 +263,8 @@ class Worker(Generic[View]):
 
     async def _attempt(self, ref: Ref) -> str:
         """Take one step, see to whatever comes of it, and return what that is called where it is counted."""
-        if not self._leads(ref):
-            # Whoever gains its shard looks at all of it.
+        if not self._leads(ref) or self.sight.is_lost(ref.cluster):
+            # Whoever gains its shard, or its cluster, looks at all of it.
             self.queue.forgive(ref)
             return "success"
         if self.controller.period is not None and self.sight.world.get(ref) is not None:
@@ -245,13 +272,13 @@ class Worker(Generic[View]):
         try:
             again = await self.reconcile(ref)
         except PlanFailed as failed:
-            serious = [error for error in failed.failures if not isinstance(error, (*_OUTDATED, NotLeading))]
-            if serious:
-                await self._complain(ref, PlanFailed(serious))
+            serious = failed.serious
+            if serious is not None:
+                await self._complain(ref, serious)
             else:
                 self._log.debug("plan outdated", object=str(ref), because=str(failed))
-            self.queue.retry(ref, spread=bool(serious))
-            return "error" if serious else "requeue"
+            self.queue.retry(ref, spread=serious is not None)
+            return "error" if serious is not None else "requeue"
         except NotSeenYet as early:
             self._log.debug("not seen yet", object=str(ref), because=str(early))
             self.queue.retry(ref)
@@ -308,4 +335,8 @@ class Worker(Generic[View]):
 
 
 def _is_outdated(refused: Refused) -> bool:
-    return isinstance(refused.error, _OUTDATED)
+    return is_outdated(refused.action, refused.error)
+
+
+def _is_nobodys_fault(refused: Refused) -> bool:
+    return _is_outdated(refused) or isinstance(refused.error, NotLeading)

@@ -24,6 +24,7 @@ from lamina.server.metrics import Metrics
 from lamina.server.negotiate import PLAIN_ACCEPTS, check_route
 from lamina.server.pages import Pages
 from lamina.server.plane import Plane, Target
+from lamina.server.pods import bind_by_name
 from lamina.server.reads import Reads
 from lamina.server.rendering import in_form
 from lamina.server.request import ANONYMOUS, Answer, Request, error_answer
@@ -182,6 +183,9 @@ class Api:
             path.watch or (request.query and not path.name and request.flag("watch"))
         ):
             return "watch", await watch(plane, request, target)
+        if not kind.stored and path.name:
+            # What is only created has no place of its own.
+            raise self._unknown(path)
         verb, serve = _verb(request, path, kind)
         if kind.namespaced and not path.namespace and verb != "list":
             # A namespaced object is only reached through its namespace.
@@ -189,5 +193,6 @@ class Api:
         if serve is None or path.watch or (verb not in kind.verbs and not _still_changes(kind, verb)):
             raise _refused(request, target, verb)
         if not kind.stored:
-            return verb, await self._reviews.create(plane, request, target)
+            act = bind_by_name if kind.bucket == "bindings" else self._reviews.create
+            return verb, await act(plane, request, target)
         return verb, await serve(plane, request, target)

@@ -9,6 +9,11 @@ What is to go wrong in a simulation, as data.
       - {url: "*/sync", from: 5m, until: 10m}
     nodes:                       these fall silent, and come back or do not
       - {name: sim-0, from: 2m, until: 20m}
+    clusters:                    their agents fall silent, or do not get works done
+      - {name: "eu-*", share: 30%, fails: degraded}      or: silent, refused, stuck
+
+A work that holds an image that fails is as its pods would be: degraded where they
+crash, and stuck where they do not become ready.
 
 Names are patterns, moments count from the beginning, and which pods are among a
 share depends on who they are: the same simulation ends the same every time.
@@ -16,7 +21,7 @@ share depends on who they are: the same simulation ends the same every time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -26,11 +31,13 @@ import msgspec
 
 from lamina.errors import SettingsError
 from lamina.objects import conditions, meta
+from lamina.objects.digest import sha256
 from lamina.objects.durations import parse_duration
 from lamina.objects.types import Made, Obj, Ref
 
 _CRASHES, _READY = "sim/crash-share", "sim/ready-probability"
 _WAYS = ("crash", "unready")
+_ILLS = ("silent", "refused", "degraded", "stuck")
 _FOREVER = timedelta.max
 
 Part = TypeVar("Part")
@@ -68,11 +75,22 @@ class Nodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"si
     until: str = ""
 
 
+class Clusters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"since": "from"}):
+    """Managed clusters, all that are named so or a share, whose agents fail between two moments."""
+
+    name: str = "*"
+    share: float | str = 1.0
+    fails: str = "silent"
+    since: str = "0"
+    until: str = ""
+
+
 class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     images: tuple[Images, ...] = ()
     objects: tuple[Objects, ...] = ()
     hooks: tuple[Hooks, ...] = ()
     nodes: tuple[Nodes, ...] = ()
+    clusters: tuple[Clusters, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,19 @@ class Spell:
 
 
 @dataclass(frozen=True)
+class Ill:
+    """Which clusters are ill, how, and from when until when."""
+
+    spell: Spell
+    share: float
+    fails: str
+
+    def strikes(self, cluster: str) -> bool:
+        """Say whether a cluster is among those: which of a share it is depends on its name alone."""
+        return fnmatchcase(cluster, self.spell.name) and _lot(self.spell.name, cluster) < self.share
+
+
+@dataclass(frozen=True)
 class Failures:
     """What is to go wrong."""
 
@@ -95,6 +126,7 @@ class Failures:
     objects: tuple[Objects, ...] = ()
     hooks: tuple[Spell, ...] = ()
     nodes: tuple[Spell, ...] = ()
+    clusters: tuple[Ill, ...] = ()
 
     def fate(self, obj: Made, old: Obj | None = None) -> Made:
         """Return an object with its fate written on it: a pod whose image fails says so."""
@@ -121,6 +153,17 @@ class Failures:
             for one in self.objects
         )
 
+    def ails(self, cluster: str, images: Iterable[str], passed: timedelta) -> str:
+        """Return what is wrong with a cluster at a moment, or with what it was sent; nothing if it is well."""
+        for ill in self.clusters:
+            if ill.spell.covers(passed) and ill.strikes(cluster):
+                return ill.fails
+        for image in images if self.images else ():
+            for failing in self.images:
+                if fnmatchcase(image, failing.image) and _lot(failing.image, cluster) < _share(failing.share):
+                    return "degraded" if failing.fails == "crash" else "stuck"
+        return ""
+
     def silences(self, url: str, passed: timedelta) -> bool:
         """Say whether a hook does not answer at a moment."""
         return any(fnmatchcase(url, one.name) and one.covers(passed) for one in self.hooks)
@@ -141,6 +184,7 @@ def read_failures(document: object, source: str) -> Failures:
             objects=read.objects,
             hooks=tuple(_spell(one.url, one.since, one.until) for one in read.hooks),
             nodes=tuple(_spell(one.name, one.since, one.until) for one in read.nodes),
+            clusters=tuple(map(_ill, read.clusters)),
         )
     except (msgspec.ValidationError, ValueError) as wrong:
         raise SettingsError(
@@ -152,12 +196,23 @@ def _spell(name: str, since: str, until: str) -> Spell:
     return Spell(name, parse_duration(since), parse_duration(until) if until else _FOREVER)
 
 
-def _share(given: float | str) -> float:
+def _ill(one: Clusters) -> Ill:
+    if one.fails not in _ILLS:
+        raise ValueError(f'clusters.fails: expected one of {", ".join(_ILLS)}, got "{one.fails}"')
+    return Ill(_spell(one.name, one.since, one.until), _share(one.share, "clusters"), one.fails)
+
+
+def _lot(pattern: str, name: str) -> float:
+    """Return a number from 0 to 1 that a name draws, the same every time."""
+    return int(sha256(f"{pattern} {name}".encode())[:8], 16) / 2**32
+
+
+def _share(given: float | str, of: str = "images") -> float:
     """Return a share as a number from 0 to 1: 0.3 and "30%" are the same."""
     text = str(given)
     share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= share <= 1:
-        raise ValueError(f'images.share: expected a share such as 0.3 or "30%", got "{given}"')
+        raise ValueError(f'{of}.share: expected a share such as 0.3 or "30%", got "{given}"')
     return share
 
 

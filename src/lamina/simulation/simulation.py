@@ -6,11 +6,14 @@ Families are known by what a family is to anybody, and by nothing else.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import orjson
+from msgspec import Struct
 
 from lamina.actors import GARBAGE, NAMESPACES, SCHEDULING, WORKLOADS
 from lamina.actors.nodes import nodes
@@ -29,7 +32,8 @@ from lamina.paper.cluster import Calling
 from lamina.paper.rules import nobody_calls
 from lamina.paper.sight import subjects
 from lamina.runtime.memory import Memory
-from lamina.simulation.failures import Failures, Spell, silent
+from lamina.simulation.agents import Fleet, agents, cluster_ref, clusters, fall_silent
+from lamina.simulation.failures import Failures, Ill, Spell, silent
 from lamina.simulation.shapes import Shapes, builtin
 from lamina.simulation.standins import Readiness, but, ready
 
@@ -41,8 +45,7 @@ _BAD_WHEN_TRUE = ("Failed", "Degraded", "ReplicaFailure")
 _WELL = ("settled", "held", "unnumbered")
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """Something that happened: how long after the beginning, by whom, to what, why, and what was done."""
 
     after: timedelta
@@ -55,8 +58,7 @@ class Told:
     """Whether a family did it, and not one of those who stand in for the rest of a cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How one owner, or one object that was changed, stands at the end."""
 
     ref: Ref
@@ -82,6 +84,8 @@ class Simulation:
     stages: Sequence[Stage] = ()
     failures: Failures = Failures()
     readiness: Sequence[Readiness] = ()
+    takes: timedelta = timedelta(seconds=10)
+    """How long the agent of a managed cluster takes at least until what it was sent is available."""
     call: Calling = nobody_calls
     fetch: Callable[[Kind], Iterable[Obj]] | None = None
 
@@ -107,7 +111,8 @@ class Simulation:
         # These two care about every kind there is; what nobody else looks at may be left to itself.
         self._rest = Desk(self.paper, (GARBAGE, NAMESPACES, *standins), knows=self._knows)
         self._desks = ((self._ours, True), (self._rest, False))
-        self._play = Play(self.paper, self._rest, self._ours)
+        # Kubelets and the like are quicker than whoever asks a hook first: what they do at one moment is seen at once.
+        self._play = Play(self.paper, self._rest, self._ours, ranked=True)
         self._set_alarms()
 
     # ── who stands in ──
@@ -116,7 +121,9 @@ class Simulation:
         held = self.failures.holds
         pods = (nodes(count), SCHEDULING, but(staging(self.stages), held)) if self.stages else ()
         rest = tuple(ready(one, held) for one in self.readiness)
-        return (*WORKLOADS, *pods, *rest)
+        fleet = Fleet(since=self.now, takes=self.takes, failures=self.failures)
+        spokes = tuple(but(one, held) for one in agents(fleet))
+        return (*WORKLOADS, *pods, *rest, *spokes)
 
     def _look_for(self, controllers: Iterable[AnyController]) -> None:
         """Have everything loaded that these follow."""
@@ -138,6 +145,22 @@ class Simulation:
             self._play.at(self.now + spell.since, lambda spell=spell: self._silence(spell, True))  # type: ignore[misc]
             if spell.until < timedelta.max:
                 self._play.at(self.now + spell.until, lambda spell=spell: self._silence(spell, False))  # type: ignore[misc]
+
+        for ill in self.failures.clusters:
+            if ill.fails == "silent" and ill.spell.since:
+                self._play.at(self.now + ill.spell.since, lambda ill=ill: self._cut_off(ill, True))  # type: ignore[misc]
+            if ill.spell.until < timedelta.max:
+                self._play.at(self.now + ill.spell.until, lambda ill=ill: self._cut_off(ill, False))  # type: ignore[misc]
+
+    def _cut_off(self, ill: Ill, on: bool) -> None:
+        """Have the agents of clusters fall silent, or get well again."""
+        for name in filter(ill.strikes, clusters(self.paper)):
+            if on:
+                fall_silent(self.paper, name)
+            words = "falls silent" if on else "is well again"
+            self.story.append(Told(self._passed, "failures", cluster_ref(name), f"its agent {words}"))
+        assert self._rest is not None
+        self._rest.look_at_everything()
 
     def _silence(self, spell: Spell, on: bool) -> None:
         ref = Ref("v1", "Node", "", spell.name)
@@ -210,12 +233,13 @@ class Simulation:
     def run(self, span: timedelta) -> None:
         """Let time pass, and take down what happens."""
         end = self.paper.now + span
-        self._play.settle()
-        self._take_down()
-        while (moment := self._play.next) is not None and moment <= end:
-            self._play.until(moment)
+        with _seldom_collected():
+            self._play.settle()
             self._take_down()
-        self._play.until(end)
+            while (moment := self._play.next) is not None and moment <= end:
+                self._play.until(moment)
+                self._take_down()
+            self._play.until(end)
 
     def _take_down(self) -> None:
         for desk, ours in self._desks:
@@ -259,6 +283,17 @@ class Simulation:
             running = [one for one in self._ours.controllers if one.name in wanted]
             watches += [watch for one in running for watch in one.watches]
             yield family, self._ours.world(watches)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: all that is on paper stays, and looking through it takes longer than planning."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _is_trouble(one: Pass) -> bool:

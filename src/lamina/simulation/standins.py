@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.controller import AnyController, Controller, Watch, itself, only
 from lamina.core.plan import NOTHING, Plan, one_stage, set_status
@@ -16,8 +18,7 @@ from lamina.objects.times import moment
 from lamina.objects.types import Condition, Obj, Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """Objects of a kind report these conditions, True, so long after they were made or changed."""
 
     kind: Kind

@@ -80,13 +80,15 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         _stay()
-        await self._stack.enter_async_context(self.embedded)
+        with _uncollected():
+            await self._stack.enter_async_context(self.embedded)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        with _uncollected():
+            await self._stack.aclose()
 
     # ── objects ──
 
@@ -223,6 +225,18 @@ class Cluster:
 def _stay() -> None:
     """Look at what was loaded until now no more: it stays, and looking for garbage in it takes longer than a cluster."""
     gc.freeze()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no garbage for a few milliseconds: nothing that a cluster begins with is any."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _ref(what: Obj | Ref) -> Ref:

@@ -6,16 +6,16 @@ real one. A story has a namespace and clusters of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from lamina.client.client import Client
 from lamina.clock import WoundClock
 from lamina.core.controller import AnyController
-from lamina.errors import AlreadyExists, Conflict, NotFound
+from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound
 from lamina.families.manifestwork.controller import hub
 from lamina.families.manifestwork.names import (
     DISPATCHED,
@@ -32,12 +32,15 @@ from lamina.families.manifestwork.names import (
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.manager import Manager
+from lamina.runtime.meter import Meter
+from lamina.runtime.together import side_by_side
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.manifestwork.spokes import Spokes
 from tests.unit.families.manifestwork.fleet import OK1
 from tests.unit.families.manifestwork.fleet import progressive as on_paper
 
 PATIENCE = 60.0 if chosen_server() == "real" else 20.0
+Job = TypeVar("Job")
 SHOWN = ("PlacementVerified", "ManifestworkApplied", "Progressing", "PlacementRolledOut")
 
 
@@ -149,6 +152,8 @@ class Stage:
     clock: WoundClock = field(default_factory=WoundClock)
     own: Client | None = None
     """The client that the hub itself uses, where it is to be another than the story's."""
+    meters: Callable[[str], Meter] = lambda name: Meter()
+    """Who counts what the hub does."""
     made: list[Ref] = field(default_factory=list)
     namespaces: set[str] = field(default_factory=set)
 
@@ -199,18 +204,27 @@ class Stage:
     ) -> None:
         """Have a placement select these clusters, in these groups, and no others."""
         await self.given_namespace(self.namespace)
-        for cluster in {one for those in groups.values() for one in those}:
-            await self.given_namespace(self.cluster(cluster))
+        everybody = {one for those in groups.values() for one in those}
+        await _each(sorted(everybody), lambda one: self.given_namespace(self.cluster(one)))
         with suppress(AlreadyExists):
             await self.create(self._of("Placement", name, spec={}))
         there = {meta.name(one): one for one in await self.decisions(name)}
-        for index, clusters in groups.items():
+        # A decision has room for a hundred; one that is about nobody is there all the same.
+        parts = [
+            (
+                f"{name}-decision-{index + 1}{f'-{first}' if first else ''}",
+                index,
+                clusters[first : first + 100],
+            )
+            for index, clusters in groups.items()
+            for first in range(0, max(1, len(clusters)), 100)
+        ]
+        for called, index, clusters in parts:
             labels = {
                 PLACEMENT_LABEL: name,
                 GROUP_INDEX: str(index),
                 GROUP_NAME: (names or {}).get(index, ""),
             }
-            called = f"{name}-decision-{index + 1}"
             if called not in there:
                 await self.create(self._of("PlacementDecision", called, labels=labels))
             decided = [{"clusterName": self.cluster(one), "reason": ""} for one in clusters]
@@ -288,7 +302,7 @@ class Stage:
             self._agents = None
 
     async def _run(self, client: Client, controller: AnyController) -> tuple[Manager, asyncio.Task[None]]:
-        manager = Manager(client, [controller], self.clock)
+        manager = Manager(client, [controller], self.clock, meters=self.meters)
         task = asyncio.create_task(manager.run())
         await manager.ready()
         return manager, task
@@ -325,6 +339,21 @@ class Stage:
         except TimeoutError:
             told = (seen.row, seen.revs, seen.history, seen.status) if seen is not None else None
             raise AssertionError(f"it never became so; it is {told}") from None
+
+    async def until_said(self, is_so: Callable[[Seen], bool]) -> Seen:
+        """Wait until the replica set says so itself, where there are too many works to look at each time."""
+        seen: Seen | None = None
+        try:
+            async with asyncio.timeout(6 * PATIENCE):
+                while True:
+                    seen = Seen(self.suffix, await self.client.get(self.app), (), ())
+                    if is_so(seen):
+                        return seen
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(
+                f"it never said so; it says {seen.status if seen is not None else None}"
+            ) from None
 
     async def until_done(self) -> Seen:
         """Wait until everybody has what is wanted, and nobody does anything any more."""
@@ -405,14 +434,15 @@ class Stage:
         """Take away what the story made, and what would outlive it first."""
         await self.stop()
         await self.stop_agents()
-        for work in (await self.client.list((WORK_VERSION, "ManifestWork"))).items:
-            if meta.namespace(work).endswith(self.suffix):
-                await self._take_away(meta.ref(work))
+        works = [meta.ref(one) for one in (await self.client.list((WORK_VERSION, "ManifestWork"))).items]
+        await _each([one for one in works if one.namespace.endswith(self.suffix)], self._take_away)
         for ref in reversed(self.made):
             await self._take_away(ref)
-        for namespace in self.namespaces:
-            with suppress(NotFound, Conflict):
-                await self.client.delete(Ref("v1", "Namespace", "", namespace))
+        await _each(sorted(self.namespaces), self._close)
+
+    async def _close(self, namespace: str) -> None:
+        with suppress(NotFound, Conflict):
+            await self.client.delete(Ref("v1", "Namespace", "", namespace))
 
     async def _take_away(self, ref: Ref) -> None:
         with suppress(NotFound, Conflict):
@@ -420,6 +450,13 @@ class Stage:
             if meta.finalizers(found):
                 await self.client.patch(ref, {"metadata": {"finalizers": None}})
             await self.client.delete(ref)
+
+
+async def _each(jobs: Sequence[Job], do: Callable[[Job], Awaitable[None]]) -> None:
+    """Do something with each of some, a few at a time."""
+    for outcome in await side_by_side(jobs, do, at_once=16):
+        if isinstance(outcome, LaminaError):
+            raise outcome
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

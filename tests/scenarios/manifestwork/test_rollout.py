@@ -154,7 +154,6 @@ async def test_more_than_there_are_means_all_and_a_share_is_exact(stage: Stage) 
         now = await stage.settled()
         assert now.said("Progressing") == ("True", "NewRevisionCreated")
 
-        # Seven of a hundred, and not eight, is what 7% is: the eighth is one too many.
         await stage.strategy(progressive(maxConcurrency=1, maxFailures="34%", failureStrategy=""))
         now = await stage.until(lambda now: now.summary.get("updated") == 1)
         assert (await stage.settled()).said("Progressing") == ("True", "NewRevisionCreated")
@@ -162,6 +161,27 @@ async def test_more_than_there_are_means_all_and_a_share_is_exact(stage: Stage) 
         now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
 
     assert "2 of 3 clusters not well within 60s, 1 tolerated" in now.message()
+
+
+@check("MW-20")
+async def test_seven_of_a_hundred_and_not_eight_is_what_seven_per_cent_are(stage: Stage) -> None:
+    stage.spokes.phases = {f"c{number}": "working" for number in range(1, 8)}
+    how = progressive(maxConcurrency=100, maxFailures="7%", failureStrategy="")
+    async with stage.running():
+        await stage.given(OK1, 100, how)
+        await stage.until(lambda now: now.summary.get("updated") == 93)
+        await stage.settled()
+        stage.pass_time(66)
+        now = await stage.until(lambda now: now.message().startswith("finished, 7 tolerated failures"))
+        assert now.said("Progressing") == ("True", "NewRevisionCreated")
+
+        stage.spokes.phases["c8"] = "working"
+        stage.look_again()
+        await stage.until(lambda now: now.summary["updated"] == 92)
+        stage.pass_time(66)
+        now = await stage.until(lambda now: now.said("Progressing")[1] == "ProgressDeadlineExceeded")
+
+    assert "8 of 100 clusters not well within 60s, 7 tolerated" in now.message()
 
 
 @check("MW-21")

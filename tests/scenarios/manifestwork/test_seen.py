@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from lamina.runtime.metrics import Metrics
 from tests.scenarios.manifestwork.stage import PATIENCE, Stage, progressive
-from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2
+from tests.unit.families.manifestwork.fleet import BAD, HUB, OK1, OK2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -75,20 +76,50 @@ async def test_what_an_abort_looks_like_and_the_way_on(stage: Stage, terminal: T
         stage.pass_time(66)
         now = await stage.until_turned()
 
-        (told,) = await terminal.read("get", OWNER)
+        (told,) = await terminal.read("get", "mwrs/app")
         assert (told["revision"], told["state"]) == (1, "aborted")
         assert told["because"] == now.message()
         assert set(told["targets"].values()) == {1}
 
         listed = await terminal.read("revisions", "list", OWNER)
-        assert [(one["revision"], len(one["targets"])) for one in listed] == [(2, 0), (1, 4)]
-        assert "'1' became 'bad'" in await terminal("revisions", "diff", OWNER, "--from", "1", "--to", "2")
+        assert [(one["revision"], one["state"], len(one["targets"])) for one in listed] == [
+            (2, "wanted", 0),
+            (1, "stable", 4),
+        ]
+        assert "'1' became 'bad'" in await terminal("revisions", "diff", OWNER)
 
         assert "to what revision 1 holds" in await terminal("rollback", OWNER)
         now = await stage.until_done()
         assert now.history == [(2, "bad"), (3, "1")]
         (told,) = await terminal.read("get", OWNER)
         assert (told["revision"], told["state"]) == (3, "settled")
+
+
+async def test_what_happens_to_rollouts_is_counted(stage: Stage) -> None:
+    metrics = Metrics()
+    stage.meters = metrics.of
+    hub = f'controller="{HUB.name}"'
+    app = f'{hub},name="app",namespace="{stage.namespace}"'
+
+    async with stage.running():
+        await stage.given(OK1, 4)
+        await stage.until_done()
+        assert f'lamina_owner_targets{{{app},standing="settled"}} 4.0' in metrics.text().decode()
+        await stage.want(BAD)
+        await stage.until(lambda now: now.revs["c2"] == "bad")
+        await stage.settled()
+        stage.pass_time(66)
+        await stage.until_turned()
+        told = metrics.text().decode()
+
+    for reason, kind, often in (
+        ("NewRevisionCreated", "Normal", 2),
+        ("NewManifestWorkAvailable", "Normal", 1),
+        ("ProgressDeadlineExceeded", "Warning", 1),
+        ("RolloutAborted", "Warning", 1),
+    ):
+        assert f'lamina_events_total{{{hub},reason="{reason}",type="{kind}"}} {often:.1f}' in told
+    assert f'lamina_objects_written_total{{{hub},deed="created",kind="ManifestWork"}} 4.0' in told
 
 
 async def test_a_rollout_is_followed_as_it_happens(stage: Stage, kubeconfig: Path) -> None:
@@ -103,16 +134,23 @@ async def test_a_rollout_is_followed_as_it_happens(stage: Stage, kubeconfig: Pat
         try:
             first = await _line(process.stdout)
             assert (first["state"], first["revision"]) == ("settled", 1)
+            stage.spokes.phases = {"c1": "working", "c2": "working"}
             await stage.want(OK2)
-            states: list[tuple[str, int]] = []
-            while not states or states[-1] != ("settled", 2):
-                told = await _line(process.stdout)
-                states.append((told["state"], told["revision"]))
+            await _until(process.stdout, "moving", 2)
+            stage.spokes.phases = {}
+            stage.look_again()
+            await _until(process.stdout, "settled", 2)
         finally:
             process.terminate()
             await process.wait()
 
-    assert ("moving", 2) in states
+
+async def _until(stream: asyncio.StreamReader, state: str, revision: int) -> None:
+    """Read on until that is told; what is told on the way there depends on who looks when."""
+    while True:
+        told = await _line(stream)
+        if (told["state"], told["revision"]) == (state, revision):
+            return
 
 
 async def _line(stream: asyncio.StreamReader) -> Any:

@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.objects import conditions, meta
 from lamina.objects.selectors import parse_label_selector

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from lamina.cel.environment import PLAIN
 from lamina.cel.errors import CelError
@@ -20,11 +20,11 @@ def bare(node: Any) -> Any:
     """Return a tree without ids and places."""
     if isinstance(node, tuple):
         return tuple(map(bare, node))
-    if not is_dataclass(node):
+    if not isinstance(node, Struct):
         return (type(node).__name__, repr(node))
     return (
         type(node).__name__,
-        *(bare(getattr(node, field.name)) for field in fields(node) if field.name not in ("id", "at")),
+        *(bare(getattr(node, field)) for field in node.__struct_fields__ if field not in ("id", "at")),
     )
 
 

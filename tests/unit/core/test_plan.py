@@ -3,18 +3,27 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from lamina.core import events
 from lamina.core.plan import (
+    Action,
+    Apply,
+    Create,
     Delete,
     Plan,
+    Replace,
     Stage,
     change_metadata,
     delete,
+    is_outdated,
     one_stage,
     remove_finalizer,
     set_status,
 )
-from lamina.objects.types import Ref
+from lamina.errors import AlreadyExists, ApiError, Cause, Conflict, Forbidden, NotFound, PlanFailed
+from lamina.objects import meta
+from lamina.objects.types import Made, Ref
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {
@@ -83,3 +92,42 @@ def test_what_happens_to_the_cluster_is_told_in_the_default_namespace() -> None:
     assert made["metadata"]["namespace"] == "default"
     assert "namespace" not in made["involvedObject"]
     assert (made["firstTimestamp"], made["count"]) == ("2026-01-01T00:00:00Z", 1)
+
+
+_MAP: Made = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "n", "uid": "u"},
+}
+_DISPUTED = Conflict("somebody states it", causes=[Cause("FieldManagerConflict", "conflict", ".data.a")])
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "outdated"),
+    [
+        (Create(obj=_MAP),              AlreadyExists("there"),      True),
+        (Create(obj=_MAP),              NotFound("no namespace"),    False),
+        (Create(obj=_MAP),              Forbidden("no"),             False),
+        (Replace(obj=_MAP),             Conflict("moved on"),        True),
+        (Replace(obj=_MAP),             NotFound("gone"),            True),
+        (Apply(obj=_MAP),               Conflict("another uid"),     True),
+        (Apply(obj=_MAP),               _DISPUTED,                   False),
+        (Apply(obj=_MAP),               NotFound("no namespace"),    False),
+        (Delete(ref=meta.ref(_MAP), uid="u"), NotFound("gone"),      True),
+    ],
+)  # fmt: skip
+def test_an_action_that_came_too_late_is_told_from_one_that_was_refused(
+    action: Action, error: ApiError, outdated: bool
+) -> None:
+    assert is_outdated(action, error) is outdated
+
+
+def test_a_failed_plan_says_of_what_and_what_is_serious() -> None:
+    ref = meta.ref(_MAP)
+    failed = PlanFailed([Conflict("moved on"), Forbidden("no")], [ref, ref], [True, False])
+
+    assert failed.serious is not None
+    assert [str(one) for one in failed.serious.failures] == ["no"]
+    assert failed.serious.about == (ref,)
+    assert PlanFailed([Conflict("moved on")], [ref], [True]).serious is None
+    assert PlanFailed([Conflict("of any kind")]).about == (None,)

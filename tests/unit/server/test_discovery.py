@@ -124,7 +124,7 @@ def test_the_core_list_has_no_api_version_as_ever() -> None:
     listed = sent(api_resource_list(every_built_in(), "", "v1"))
 
     assert "apiVersion" not in listed
-    assert [entry["name"] for entry in listed["resources"]][:3] == ["configmaps", "endpoints", "events"]
+    assert [entry["name"] for entry in listed["resources"]][:3] == ["bindings", "configmaps", "endpoints"]
     (eviction,) = (entry for entry in listed["resources"] if entry["name"] == "pods/eviction")
     assert (eviction["group"], eviction["version"], eviction["verbs"]) == ("policy", "v1", ["create"])
 

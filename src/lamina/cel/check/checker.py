@@ -9,8 +9,9 @@ complaints is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from lamina.cel.ast import (
     AND,
@@ -90,13 +91,13 @@ class Checker:
         if not self._overloads.made_parameters:
             return
         types, settled = self.types, dict[int, Type]()
-        # What is the same type before is the same afterwards, and loops have many of the same.
-        opened = [(id_, found) for id_, found in types.items() if not found.code]
-        for id_, found in opened:
-            known = settled.get(id(found))
-            if known is None:
-                known = settled[id(found)] = self._substitution.resolve(found, to_dyn=True)
-            types[id_] = known
+        for id_, found in types.items():
+            if not found.code:
+                # What is the same type before is the same afterwards, and loops have many of the same.
+                known = settled.get(id(found))
+                if known is None:
+                    known = settled[id(found)] = self._substitution.resolve(found, to_dyn=True)
+                types[id_] = known
 
     def _complain(self, at: int, message: str, suggestion: str | None = None) -> None:
         self.issues.append(Issue(at, message, suggestion))
@@ -130,13 +131,12 @@ class Checker:
             operand = operand.operand
         if type(operand) is Ident and self._names.may_be_prefix(operand.name):
             return self._qualified(expr)
-        found = self.check(operand)
-        while True:
-            select = chain.pop()
-            found = self._field(select, found)
-            if not chain:
-                return found
-            self.types[select.id] = found
+        found, types = self.check(operand), self.types
+        for select in reversed(chain):
+            if found is not DYN or select.test_only or select.optional:
+                found = self._field(select, found)
+            types[select.id] = found
+        return found
 
     def _qualified(self, expr: Select) -> Type:
         """Return the type of what may be a field, or a name with dots in it."""
@@ -239,13 +239,16 @@ class Checker:
         return BOOL
 
     def _list(self, expr: MakeList) -> Type:
+        if not expr.items:
+            return self._overloads.unknown_list()
         joined: Type | None = None
         for place, item in enumerate(expr.items):
             found = self.check(item)
             if place in expr.optional_indices:
                 found = self._unwrapped(item, found)
             joined = self._join(joined, found)
-        return list_of(self._overloads.parameter() if joined is None else joined)
+        assert joined is not None
+        return list_of(joined)
 
     def _map(self, expr: MakeMap) -> Type:
         keys: Type | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from operator import is_
+
+from msgspec.structs import replace
 
 from lamina.cel.ast import Call, Comprehension, Expr, MakeList, MakeMap, MakeStruct, Select
 

@@ -12,7 +12,7 @@ from typing import Final
 from lamina.cel.ast import ADD, Reference
 from lamina.cel.check.unify import Substitution, same
 from lamina.cel.declare import Environment, Function, Overload
-from lamina.cel.types import DYN, Kind, Type
+from lamina.cel.types import DYN, Kind, Type, list_of
 
 _LIST: Final = Kind.LIST
 _PARAM: Final = Kind.PARAM
@@ -20,6 +20,14 @@ _OPEN: Final = frozenset({Kind.PARAM, Kind.DYN, Kind.ANY, Kind.ERROR, Kind.NULL}
 """The kinds of types that may agree with one of another kind."""
 _NUMBERS: Final = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
 _ORDERED: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+
+def _parameter(number: int) -> Type:
+    return Type(_PARAM, f"_var{number}")
+
+
+_FIRST: Final = tuple(map(_parameter, range(64)))
+_FIRST_LISTS: Final = tuple(map(list_of, _FIRST))
 
 
 class Overloads:
@@ -40,8 +48,15 @@ class Overloads:
 
     def parameter(self) -> Type:
         """Return a type parameter that nobody has used."""
-        self._fresh += 1
-        return Type(_PARAM, f"_var{self._fresh - 1}")
+        number = self._fresh
+        self._fresh = number + 1
+        return _FIRST[number] if number < len(_FIRST) else _parameter(number)
+
+    def unknown_list(self) -> Type:
+        """Return a list of such a parameter."""
+        number = self._fresh
+        self._fresh = number + 1
+        return _FIRST_LISTS[number] if number < len(_FIRST) else list_of(_parameter(number))
 
     def found(self, function: Function, args: list[Type], *, member: bool) -> tuple[Type, Reference] | None:
         """Return the type of a call and what it reaches: dyn where overloads differ, None where there is none."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import Final
 
-from lamina.cel.types import DYN, Kind, Type
+from lamina.cel.types import DYN, Kind, Type, list_of
 
 # Looking a member up in its class takes as long as a call.
 _ANY, _DURATION, _DYN, _ERROR, _LIST, _MAP, _NULL, _OBJECT, _OPAQUE, _PARAM, _TIMESTAMP, _TYPE = (
@@ -115,7 +115,9 @@ class Substitution:
             return DYN if to_dyn else type_
         if len(params) == 1:
             inner = self.resolve(params[0], to_dyn=to_dyn)
-            return type_ if inner is params[0] else Type(kind, type_.name, (inner,), type_.nullable)
+            if inner is params[0]:
+                return type_
+            return list_of(inner) if kind is _LIST else Type(kind, type_.name, (inner,), type_.nullable)
         resolved = tuple([self.resolve(param, to_dyn=to_dyn) for param in params])
         if all(map(is_, resolved, params)):
             return type_

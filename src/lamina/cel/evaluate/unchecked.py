@@ -7,7 +7,7 @@ name, and which select a field.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lamina.cel.ast import (
     Call,

@@ -10,7 +10,8 @@ another mark, which is counted in the status so that everybody comes to the same
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.core.history import History, history, prune
 from lamina.core.plan import Action, change, delete
@@ -24,8 +25,7 @@ from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """A template that clusters may be on: its mark, its name, and what tells it from every other."""
 
     tag: str
@@ -40,8 +40,7 @@ class Picture:
         return work.holds == self.holds if self.holds else work.tag == self.tag
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Album:
+class Album(Struct, frozen=True, kw_only=True):
     """All revisions that matter now."""
 
     wanted: Picture

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
-from lamina.core.controller import Controller, Watch, itself, only
+from msgspec import Struct
+
+from lamina.core.controller import Controller, Watch, only
 from lamina.core.world import whole
+from lamina.families.manifestwork.admission import LIMIT
 from lamina.families.manifestwork.names import (
     DECISION,
     MANAGER,
@@ -25,6 +27,8 @@ from lamina.families.manifestwork.revision import revisions_only
 from lamina.families.manifestwork.view import (
     View,
     gather,
+    itself_at_once,
+    itself_later,
     of_its_owner,
     using_its_placement,
     using_the_placement,
@@ -32,14 +36,15 @@ from lamina.families.manifestwork.view import (
 from lamina.families.manifestwork.work import facts_only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How the hub runs: with how many hands, and how long a replica set is left alone at most."""
 
     workers: int = 5
     flush: timedelta = timedelta(minutes=30)
     schedules: bool = True
     """Whether it chooses clusters for placements and looks after them; if not, somebody else does."""
+    manifest_limit: int = LIMIT
+    """How many bytes of manifests a work may have."""
 
 
 DEFAULTS = Options()
@@ -52,7 +57,19 @@ def hub(options: Options = DEFAULTS) -> Controller[View]:
     return Controller(
         name="manifestworkreplicaset",
         watches=(
-            Watch(selects=only(*REPLICA_SET), api_version=REPLICA_SET_VERSION, concerns=itself, keep=whole),
+            Watch(
+                selects=only(*REPLICA_SET),
+                api_version=REPLICA_SET_VERSION,
+                concerns=itself_at_once,
+                keep=whole,
+            ),
+            Watch(
+                selects=only(*REPLICA_SET),
+                api_version=REPLICA_SET_VERSION,
+                concerns=itself_later,
+                keep=whole,
+                delay=_TOGETHER,
+            ),
             Watch(
                 selects=only(*WORK),
                 api_version=WORK_VERSION,

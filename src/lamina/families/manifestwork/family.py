@@ -7,6 +7,7 @@ from lamina.core.plan import Plan
 from lamina.core.world import World
 from lamina.errors import LaminaError
 from lamina.families.manifestwork import rollback as way_back
+from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.controller import DEFAULTS, Options, hub
 from lamina.families.manifestwork.crds import definitions
 from lamina.families.manifestwork.names import REPLICA_SET
@@ -28,7 +29,16 @@ def family(options: Options = DEFAULTS) -> Family:
         owners=lambda world: tuple(world.every(REPLICA_SET)),
         account=_account,
         rollback=_rollback,
-        rights=rights,
+        rights=lambda objects: rights(objects, schedules=options.schedules),
+        records={
+            "manifestworkreplicasets.work.open-cluster-management.io": (
+                "status.updateRevision",
+                "status.currentRevision",
+                "status.abortedTime",
+                "status.collisionCount",
+            )
+        },
+        checks=checks(options.manifest_limit, schedules=options.schedules),
     )
 
 

@@ -12,8 +12,10 @@ pace happened to look at: somebody late in the alphabet is as late as anybody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.pace import Pace
 from lamina.core.rollout import Standing, Step, Target, advance, advance_by_group, named_with_reasons
@@ -66,8 +68,7 @@ def _grouped(groups: Sequence[Group], targets: Mapping[str, Target]) -> list[Tar
 # Have too many failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class Lane(Struct, frozen=True, kw_only=True):
     """Clusters whose failures are counted together, and how many of them may fail."""
 
     clusters: tuple[str, ...]
@@ -75,8 +76,7 @@ class Lane:
     called: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Toll:
+class Toll(Struct, frozen=True):
     """What failures come to: sentences, empty where there are not too many."""
 
     overdue: str = ""

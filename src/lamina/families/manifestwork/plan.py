@@ -13,8 +13,9 @@ round. Only how far the way back has come is said afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from lamina.core.plan import (
     Action,
@@ -45,13 +46,16 @@ from lamina.families.manifestwork.situation import (
     Situation,
     situation,
 )
-from lamina.families.manifestwork.status import Outcome, status, with_only
+from lamina.families.manifestwork.status import Outcome, is_report, status, with_only
 from lamina.families.manifestwork.view import View
 from lamina.families.manifestwork.work import create, relabel, rewrite, work_name, work_ref
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made
 
 _LONGEST_LABEL = 63
+_NO_TIME = timedelta(0)
+_A_CLUSTER, _MANY = timedelta(milliseconds=2), 1000
+"""For how long, for each of so many clusters, it may go unsaid how many have come how far."""
 
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:
@@ -165,12 +169,18 @@ def _roll(view: View, revisions: Album, now: datetime) -> Plan:
         moves=sum(len(those) for those in movers),
         tries=bool(works or removals or forgotten),
     )
-    said = set_status(view.obj, status(view, revisions, marches, outcome, now))
+    wanted_status = status(view, revisions, marches, outcome, now)
+    said = set_status(view.obj, wanted_status)
+    patience = (
+        _A_CLUSTER * min(findings.desired, _MANY) if is_report(view.status, wanted_status) else _NO_TIME
+    )
     told = list(news(view, revisions, outcome, now))
     if breach and not can_return:
         told.append(missing(view, no_way_back(view, revisions), now))
     deeds: list[tuple[str, Sequence[Action]]] = [("write works", works), ("remove works", removals)]
-    stages = _stages(revisions, said, told, deeds, forgotten, after=here is Situation.TURNED)
+    stages = _stages(
+        revisions, said, told, deeds, forgotten, after=here is Situation.TURNED, patience=patience
+    )
     return Plan(
         stages=stages,
         look_again=_sooner(marches) if forward else None,
@@ -210,6 +220,7 @@ def _stages(
     forgotten: Sequence[Action],
     *,
     after: bool,
+    patience: timedelta,
 ) -> tuple[Stage, ...]:
     """Return the stages of a pass, from the record to the deed."""
     report: list[tuple[str, Sequence[Action]]] = [("say so", [said])] if said is not None else []
@@ -219,7 +230,12 @@ def _stages(
     order.append(("forget revisions", forgotten))
     return tuple(
         # How far the way back has come is a report, and is made whatever became of it.
-        Stage(name, tuple(actions), even_after_failure=after and name in ("say so", "tell"))
+        Stage(
+            name,
+            tuple(actions),
+            even_after_failure=after and name in ("say so", "tell"),
+            patience=patience if name == "say so" else _NO_TIME,
+        )
         for name, actions in order
         if actions
     )

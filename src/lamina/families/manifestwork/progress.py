@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from lamina.core.pace import AT_ONCE
 from lamina.core.probe import unknown
@@ -15,13 +17,11 @@ from lamina.families.manifestwork.state import State, Where, where
 from lamina.families.manifestwork.strategy import Strategy, clusters_of
 from lamina.families.manifestwork.template import reports_progress
 from lamina.families.manifestwork.view import Placed
-from lamina.families.manifestwork.work import Said, Work
 
 _GOING = "its old work is on its way out"
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """How many works, or clusters, are what; the words are those of the status."""
 
     total: int = 0
@@ -35,12 +35,11 @@ class Counts:
     """Works whose agents have not said of what they hold now that it is done; no word of the status."""
 
     def add(self, other: Counts) -> None:
-        for name in Counts.__slots__:
+        for name in Counts.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """One placement's clusters: who moves, who is where, and what it comes to."""
 
     placed: Placed
@@ -69,6 +68,7 @@ def progress(placed: Placed, goal: Picture, wanted: Picture, now: datetime, *, t
     counts = Counts(desired=len(clusters))
     standing: dict[str, Where] = {}
     targets: dict[str, Target] = {}
+    truths: Counter[tuple[bool, bool, bool, bool]] = Counter()
     for cluster in clusters:
         work = placed.works.get(cluster)
         if work is None:
@@ -80,9 +80,12 @@ def progress(placed: Placed, goal: Picture, wanted: Picture, now: datetime, *, t
         else:
             here = standing[cluster] = where(work, reports_progress=ruled, now=now)
             targets[cluster] = target(placed.strategy, cluster, here)
-            _count(counts, work, here)
+            truths[work.truths] += 1
+    _count(counts, truths)
+    states = Counter(here.state for here in standing.values())
+    counts.unsettled = states[State.PROGRESSING] + states[State.TO_APPLY]
     if goal.holds == wanted.holds:
-        counts.updated = sum(1 for here in standing.values() if here.state is State.SUCCEEDED)
+        counts.updated = states[State.SUCCEEDED]
     if turned:
         step = advance(goal.name, [targets[name] for name in clusters], AT_ONCE, now)
         over = Toll()
@@ -118,16 +121,11 @@ def target(strategy: Strategy, cluster: str, here: Where) -> Target:
     )
 
 
-def _count(counts: Counts, work: Work, here: Where) -> None:
-    generation = work.generation
-    counts.total += 1
-    counts.applied += _holds(work.applied, generation)
-    counts.available += _holds(work.available, generation)
-    counts.progressing += _holds(work.progressing, generation)
-    counts.degraded += _holds(work.degraded, generation)
-    counts.unsettled += here.state in (State.PROGRESSING, State.TO_APPLY)
-
-
-def _holds(said: Said | None, generation: int) -> bool:
-    """Say whether a condition is True of what the work holds now, and not of what it held before."""
-    return said is not None and said.is_true_at(generation)
+def _count(counts: Counts, truths: Counter[tuple[bool, bool, bool, bool]]) -> None:
+    """Count works by what is true of them; most of them are alike."""
+    for (applied, available, progressing, degraded), number in truths.items():
+        counts.total += number
+        counts.applied += number * applied
+        counts.available += number * available
+        counts.progressing += number * progressing
+        counts.degraded += number * degraded

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from lamina.core.plan import Create
 from lamina.core.revision import Revision
@@ -25,8 +26,7 @@ from lamina.objects.types import Obj, Ref
 _FACTS = "facts"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A revision, and the object it is kept as. `holds` is empty where what is kept there cannot be read."""
 
     revision: Revision

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from lamina.core.family import Account, Place
 from lamina.core.history import History, history, to_return_to
@@ -27,6 +28,7 @@ from lamina.families.manifestwork.view import View
 from lamina.families.manifestwork.work import Work
 from lamina.objects import conditions, meta
 
+_TURNING, _ABORTED, _LEAVING = "turning", "aborted", "leaving"
 _LATEST = datetime.max.replace(tzinfo=UTC)
 """Whoever asks how things are is not asked what time it is: nothing that was said lies in the future."""
 _STATES = {
@@ -46,6 +48,8 @@ def account(view: View) -> Account:
     goal = going_back.number if going_back is not None else revisions.wanted.number
     places = dict(_places(view, revisions, told, goal))
     state, because = _said(view)
+    if state == _ABORTED and any(one.revision != goal for one in places.values() if one.state != _LEAVING):
+        state = _TURNING
     return Account(
         owner=view.obj,
         history=told,
@@ -54,6 +58,7 @@ def account(view: View) -> Account:
         state=state,
         because=because,
         places=places,
+        wanted=revisions.wanted.number,
     )
 
 
@@ -83,9 +88,9 @@ def _place(work: Work | None, number: int, goal: int, revision: Revision | None,
     if work is None:
         return Place(revision=0, state=Standing.WAITING, because="it has no work yet")
     if work.is_deleting:
-        return Place(revision=number, state="leaving", because="its work is on its way out")
+        return Place(revision=number, state=_LEAVING, because="its work is on its way out")
     if not selected:
-        return Place(revision=number, state="leaving", because="it is not selected any more")
+        return Place(revision=number, state=_LEAVING, because="it is not selected any more")
     here = where(
         work, reports_progress=revision is not None and reports_progress(revision.snapshot), now=_LATEST
     )
@@ -108,9 +113,10 @@ def _said(view: View) -> tuple[str, str]:
     message = found.get("message", "")
     match found.get("reason", ""):
         case reason if reason == ABORTED:
-            return "aborted", message
+            return _ABORTED, message
         case reason if reason == OVERDUE:
-            return ("aborted" if view.aborted_at else Standing.FAILED), message
+            # That it is aborted has been written; that everybody was sent back has not.
+            return (_TURNING if view.aborted_at else Standing.FAILED), message
         case reason if reason == AVAILABLE and out is not None and out["status"] == "True":
             return Standing.SETTLED, message
     if out is not None and out.get("reason") == DEGRADED:

@@ -9,9 +9,10 @@ kept, or the number of works in each state decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 VERIFIED = "PlacementVerified"
 ROLLED_OUT = "PlacementRolledOut"
@@ -54,8 +55,7 @@ class Said(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What the conditions say in one situation; None: as it was, or as the works are counted."""
 
     progressing: Said | None
@@ -79,8 +79,7 @@ TABLE: Mapping[Situation, Row] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Findings(Struct, frozen=True, kw_only=True):
     """What is known of a rollout when its situation is decided."""
 
     is_aborted: bool

@@ -25,9 +25,10 @@ late cluster more time than it has, so it counts from when it was sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from lamina.core.probe import WELL, Verdict, unknown, unwell
 from lamina.families.manifestwork.work import Said, Work
@@ -42,8 +43,7 @@ class State(StrEnum):
     SUCCEEDED = "Succeeded"
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """Where a cluster is, since when, and how that is known."""
 
     state: State

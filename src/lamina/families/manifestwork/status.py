@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
 
 from lamina.families.manifestwork.album import Album
 from lamina.families.manifestwork.progress import Counts, Progress
@@ -26,15 +28,15 @@ from lamina.families.manifestwork.situation import (
 from lamina.families.manifestwork.view import View
 from lamina.objects import conditions, meta
 from lamina.objects.times import stamp
-from lamina.objects.types import Condition, Made
+from lamina.objects.types import Condition, Made, Obj
 
 REFUSED = "; refused: "
 """What stands between what is to be done and why that was not possible, in a message."""
 _LONGEST = 32768
+_COUNTED = ("conditions", "summary", "placementSummary")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What a pass comes to: where the rollout is, and the sentence that says so."""
 
     situation: Situation
@@ -65,6 +67,17 @@ def status(
         "abortedTime": stamp(outcome.aborted_at) if outcome.aborted_at is not None else None,
     }
     return {name: value for name, value in fields.items() if value not in (None, "")}
+
+
+def is_report(before: Obj, after: Obj) -> bool:
+    """Say whether two statuses differ only in how many clusters have come how far: nothing depends on that."""
+    return _record(before) == _record(after)
+
+
+def _record(status: Obj) -> tuple[list[Any], Made]:
+    made: Sequence[Condition] = status.get("conditions") or ()
+    said = [(one["type"], one["status"], one.get("reason"), one.get("observedGeneration")) for one in made]
+    return said, {name: value for name, value in status.items() if name not in _COUNTED}
 
 
 def _summary(counts: Counts) -> Made:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
+
+from msgspec import Struct
 
 from lamina.core.pace import Rounding, amount
 from lamina.errors import SpecError
@@ -20,8 +22,7 @@ from lamina.objects.durations import parse_duration
 _DEADLINE = re.compile(r"[0-9]+[hms]", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Some of the clusters that a placement selects, by name; they go out together."""
 
     index: int
@@ -29,8 +30,7 @@ class Group:
     clusters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """One strategy, understood. A deadline of None is none."""
 
     manner: Manner = "All"
@@ -108,4 +108,4 @@ def _soak(text: str) -> timedelta:
 
 def clusters_of(groups: Sequence[Group]) -> tuple[str, ...]:
     """Return the clusters of all groups, by name."""
-    return tuple(sorted(cluster for group in groups for cluster in group.clusters))
+    return tuple(sorted(chain.from_iterable(group.clusters for group in groups)))

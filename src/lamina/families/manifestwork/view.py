@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.world import Change, World
 from lamina.errors import SpecError
@@ -14,6 +15,8 @@ from lamina.families.manifestwork.names import (
     GROUP_INDEX,
     GROUP_NAME,
     OWNER,
+    OWNER_HASH,
+    OWNER_NOTE,
     PLACEMENT,
     PLACEMENT_LABEL,
     PLACEMENT_VERSION,
@@ -32,8 +35,7 @@ from lamina.objects.times import moment
 from lamina.objects.types import Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(Struct, frozen=True, kw_only=True):
     """
     One placement that a replica set names, and the works there are for it.
 
@@ -54,8 +56,7 @@ class Placed:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """One replica set."""
 
     obj: Obj
@@ -100,8 +101,13 @@ class View:
 
 
 def by_owner(obj: Obj) -> Iterable[str]:
-    owner = meta.labels(obj).get(OWNER)
-    return (owner,) if owner else ()
+    labels = meta.labels(obj)
+    if owner := labels.get(OWNER):
+        return (owner,)
+    # A name too long for a label stands in an annotation, where the original made the work.
+    noted = meta.annotations(obj).get(OWNER_NOTE, "") if OWNER_HASH in labels else ""
+    namespace, slash, name = noted.partition("/")
+    return (owner_key(namespace, name),) if slash and namespace and name else ()
 
 
 def by_placement_label(obj: Obj) -> Iterable[str]:
@@ -234,6 +240,25 @@ def _groups(decisions: Iterable[Obj]) -> Iterable[Group]:
 
 
 # Whom a change concerns
+
+
+def itself_at_once(world: World, change: Change) -> Iterable[Ref]:
+    """A change to a replica set concerns it; one to its status alone, which is ours as a rule, can wait."""
+    return () if _is_only_status(change) else (change.ref,)
+
+
+def itself_later(world: World, change: Change) -> Iterable[Ref]:
+    """A change to the status of a replica set concerns it: somebody else may have written there."""
+    return (change.ref,) if _is_only_status(change) else ()
+
+
+def _is_only_status(change: Change) -> bool:
+    if change.before is None or change.after is None:
+        return False
+    # The generation stands for the spec.
+    was, now = meta.metadata(change.before), meta.metadata(change.after)
+    version = now.get("resourceVersion")
+    return version != was.get("resourceVersion") and {**was, "resourceVersion": version} == now
 
 
 def of_its_owner(world: World, change: Change) -> Iterable[Ref]:

@@ -9,9 +9,10 @@ reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from lamina.core.plan import Create, Replace, change_metadata
 from lamina.families.manifestwork.names import (
@@ -34,8 +35,7 @@ _LONGEST = 120
 _NAME_LENGTH = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """A condition, as an agent wrote it."""
 
     status: str
@@ -47,8 +47,7 @@ class Said:
         return self.status == "True" and self.observed == generation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True):
     """What there is to know of one work. `holds` tells what it holds from everything else."""
 
     obj: Obj
@@ -64,6 +63,8 @@ class Work:
     available: Said | None
     progressing: Said | None
     degraded: Said | None
+    truths: tuple[bool, bool, bool, bool]
+    """Which of the four is True of what the work holds now, and not of what it held before."""
 
     @property
     def name(self) -> str:
@@ -95,20 +96,36 @@ def _work(named: Obj, obj: Obj) -> Work:
     labels = meta.labels(obj)
     status = obj.get("status") or {}
     said = status.get("conditions") or ()
+    applied, available = _said(conditions.find(said, "Applied")), _said(conditions.find(said, "Available"))
+    progressing, degraded = (
+        _said(conditions.find(said, "Progressing")),
+        _said(conditions.find(said, "Degraded")),
+    )
+    generation = meta.generation(obj)
     return Work(
         obj=named,
         cluster=meta.namespace(obj),
         placement=labels.get(PLACED_BY, ""),
         tag=labels.get(HASH, ""),
         holds=identity(obj.get("spec") or {}),
-        generation=meta.generation(obj),
+        generation=generation,
         dispatched=moment(meta.annotations(obj).get(DISPATCHED)),
         is_deleting=meta.is_deleting(obj),
-        applied=_said(conditions.find(said, "Applied")),
-        available=_said(conditions.find(said, "Available")),
-        progressing=_said(conditions.find(said, "Progressing")),
-        degraded=_said(conditions.find(said, "Degraded")),
+        applied=applied,
+        available=available,
+        progressing=progressing,
+        degraded=degraded,
+        truths=(
+            _is_true(applied, generation),
+            _is_true(available, generation),
+            _is_true(progressing, generation),
+            _is_true(degraded, generation),
+        ),
     )
+
+
+def _is_true(said: Said | None, generation: int) -> bool:
+    return said is not None and said.is_true_at(generation)
 
 
 def _said(condition: Mapping[str, Any] | None) -> Said | None:

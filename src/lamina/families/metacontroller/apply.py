@@ -18,7 +18,7 @@ for ever otherwise. What was desired last is kept on the child, as JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -54,14 +54,25 @@ def new_child(desired: Obj) -> Made:
     return meta.with_annotation(made, LAST_APPLIED, _record(desired))
 
 
-def merged(observed: Obj, desired: Obj) -> Made:
+class Statement(NamedTuple):
+    """What is stated of a child, and how that is written down on it."""
+
+    stated: Made
+    record: str
+
+
+def statement(desired: Obj) -> Statement:
+    return Statement(stated(desired), _record(desired))
+
+
+def merged(observed: Obj, desired: Obj, said: Statement | None = None) -> Made:
     """
-    Return what an observed child becomes.
+    Return what an observed child becomes; `said` is the statement of what is desired, where it is known.
 
     The very same values come back where nothing differs, the record of what was
     desired included: that is compared as JSON, not by the letter.
     """
-    wanted, record = stated(desired), _record(desired)
+    wanted, record = said or statement(desired)
     written = meta.annotations(observed).get(LAST_APPLIED)
     # Word for word what is desired now, as it is on every child that nothing has happened to: no need to read it.
     again = written == record and LAST_APPLIED not in meta.annotations(desired)

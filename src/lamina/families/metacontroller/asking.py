@@ -9,11 +9,20 @@ where the server applies, what it would make of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.questions import Answers, Call, Follow, Listed, Question
 from lamina.families.metacontroller.desired import Key, desired, observed
-from lamina.families.metacontroller.hooks import Response, Shown, read_composite, read_decorator, sync_request
+from lamina.families.metacontroller.hooks import (
+    Response,
+    Shown,
+    read_composite,
+    read_decorator,
+    sync_request,
+    written,
+)
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE
 from lamina.families.metacontroller.related import customize_call, follows, read_rules, shown
@@ -26,8 +35,7 @@ from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Wishes(Struct, frozen=True, kw_only=True):
     """What the hook said for each revision, by its name; `album` is None where nothing rolls."""
 
     latest: str
@@ -78,18 +86,29 @@ def wishes(view: View, answers: Answers) -> Wishes:
     """Return what the hook wants, for each revision it was asked about."""
     endpoint = endpoint_of(view)
     assert endpoint is not None, "somebody's turn it is"
-    read = read_composite if view.setup.kind == COMPOSITE else read_decorator
     responses: dict[str, Response] = {}
     for one in _revisions(view):
         body = answers.said(endpoint.purpose, _about(view, one))
         assert body is not None, "everything has been asked"
-        # Asked for several times in a pass, and reading an answer is not for nothing.
-        known: tuple[bytes, Response] | None = view.notes.get(f"response {_name(one)}")
-        if known is None or known[0] is not body:
-            known = view.notes[f"response {_name(one)}"] = (body, read(endpoint, body))
-        responses[_name(one)] = known[1]
+        responses[_name(one)] = _read(view, endpoint, _name(one), body)
+    view.recall.only([_recalled(endpoint, name) for name in responses])
     rolls = album(view) if _rolls(view) else None
     return Wishes(latest=next(iter(responses)), responses=responses, album=rolls)
+
+
+def _read(view: View, endpoint: Endpoint, revision: str, body: bytes) -> Response:
+    """Return what a hook's answer means. Reading it is not for nothing, and most are as the one before."""
+    recall, about = view.recall, _recalled(endpoint, revision)
+    known = recall.answer(about, body)
+    if known is not None:
+        return known
+    read = read_composite if view.setup.kind == COMPOSITE else read_decorator
+    meant = read(endpoint, body)
+    return recall.note(about, body, replace(meant, children=recall.same(about, meant.children)))
+
+
+def _recalled(endpoint: Endpoint, revision: str) -> str:
+    return f"{endpoint.purpose} {revision}"
 
 
 def _rolls(view: View) -> bool:
@@ -114,8 +133,13 @@ def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown,
     parent = view.parent
     if revision is not None:
         parent = as_it_was(parent, revision.revision, view.setup.paths)
-    children = {**view.children, **_seen_otherwise(view, answers)}
-    body = sync_request(view.setup, endpoint, parent, children, related, finalizing=view.is_finalizing)
+    # The same whatever the revision, and nearly all of the request.
+    shown = view.notes.get("shown")
+    if shown is None:
+        children = {**view.children, **_seen_otherwise(view, answers)}
+        both = (written(those, parent, endpoint.version, view.recall) for those in (children, related))
+        shown = view.notes["shown"] = tuple(both)
+    body = sync_request(view.setup, parent, *shown, finalizing=view.is_finalizing)
     look = look_in(answers, view.world.kinds)
     return endpoint.call(body, look, about=_about(view, revision), asked_by=view.setup.asked_by)
 
@@ -143,7 +167,13 @@ def _in_the_way(view: View, answers: Answers) -> Iterator[Follow]:
     """Yield what has a name that a child is to have: when it goes, the child may come."""
     there, home = observed(view), meta.namespace(view.parent)
     for response in wishes(view, answers).responses.values():
-        for obj in response.children:
+        known = view.recall.followed.find(response)
+        missing = (
+            response.children
+            if known is None
+            else [obj for obj, child in zip(response.children, known, strict=True) if child.key not in there]
+        )
+        for obj in missing:
             kind = GroupKind(meta.ref(obj).group, str(obj["kind"]))
             rule = view.setup.children.get(kind)
             if rule is None:
@@ -160,7 +190,7 @@ def _rehearsals(view: View, answers: Answers) -> tuple[Question, ...]:
     means, there = Means(view=view, answers=answers), observed(view)
     asked: list[Question] = []
     for response in wishes(view, answers).responses.values():
-        for child in desired(view, response.children)[0]:
+        for child in desired(view, response)[0]:
             found = there.get(child.key)
             if found is not None and means.needs_rehearsal(child, found):
                 asked.append(means.rehearsal(child, found))

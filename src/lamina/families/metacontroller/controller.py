@@ -8,9 +8,10 @@ changes gives way to its next edition.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from lamina.core.controller import AnyController, Controller, Source, Watch, itself, nobody, only
 from lamina.core.plan import Emit, Plan, one_stage
@@ -19,6 +20,7 @@ from lamina.errors import SpecError
 from lamina.families.metacontroller import lifecycle
 from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, MANAGER, REVISION
 from lamina.families.metacontroller.plan import complain, plan, questions
+from lamina.families.metacontroller.recall import Recent
 from lamina.families.metacontroller.setup import Setup, composite, decorator
 from lamina.families.metacontroller.standing import Tally, count, tell
 from lamina.families.metacontroller.view import View, child_changed, gather, parent_changed
@@ -28,8 +30,7 @@ from lamina.objects.selectors import EVERYTHING, LabelSelector
 from lamina.objects.types import Obj, Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How Metacontroller runs: for whom, with how many hands, and by which means children are made."""
 
     selector: LabelSelector = EVERYTHING
@@ -131,7 +132,7 @@ def controller(setup: Setup, options: Options = DEFAULTS) -> Controller[View]:
         name=f"{setup.kind.kind}-{setup.name}",
         edition=edition(setup),
         watches=tuple(watches),
-        gather=partial(gather, setup),
+        gather=partial(gather, setup, recent=Recent()),
         questions=questions,
         plan=plan,
         complain=partial(complain, setup),

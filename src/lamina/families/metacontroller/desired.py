@@ -8,16 +8,22 @@ before anything is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
+from lamina.core.probe import Verdict
+from lamina.core.questions import Rehearse
 from lamina.errors import HookError, LaminaError
+from lamina.families.metacontroller.apply import Statement
+from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.names import COMPOSITE, CONTROLLER_UID, DECORATED_BY
+from lamina.families.metacontroller.recall import Once
 from lamina.families.metacontroller.setup import ChildRule
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
-from lamina.objects.types import GroupKind, Obj
+from lamina.objects.types import GroupKind, Made, Obj
 
 
 class Key(NamedTuple):
@@ -32,13 +38,31 @@ class Key(NamedTuple):
         return f"{self.kind.kind.lower()} {where}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desired:
+class Notes:
+    """What is known of a child that is wanted: by itself, and of the one that is there, for as long as it is the same."""
+
+    __slots__ = ("body", "desired", "equal", "futile", "rehearsal", "statement", "verdict")
+
+    def __init__(self) -> None:
+        self.statement: Statement | None = None
+        self.body: Made | None = None
+        self.desired: Once[bool] = Once()
+        """Whether there is nothing to do about it."""
+        self.equal: Once[bool] = Once()
+        """Whether it is as it is wanted, by whichever means."""
+        self.futile: Once[bool] = Once()
+        self.rehearsal: Once[Rehearse] = Once()
+        self.verdict: Once[Verdict] = Once()
+
+
+class Desired(Struct, frozen=True, kw_only=True):
     """One child as a hook wants it."""
 
     key: Key
     obj: Obj
     rule: ChildRule
+    notes: Notes = field(default_factory=Notes)
+    """What has been worked out about it and the child that is there."""
 
 
 def key_of(obj: Obj) -> Key:
@@ -46,28 +70,36 @@ def key_of(obj: Obj) -> Key:
     return Key(GroupKind(ref.group, ref.kind), ref.namespace, ref.name)
 
 
-def desired(view: View, wanted: Iterable[Obj]) -> tuple[tuple[Desired, ...], tuple[LaminaError, ...]]:
+def desired(view: View, response: Response) -> tuple[tuple[Desired, ...], tuple[LaminaError, ...]]:
     """
     Return the children to be made, in the order they were wanted, and what is wrong with the others.
 
     HookError where the whole answer cannot be followed: two children that are
     one, one that is out of reach, one whose labels would lose it again.
     """
+    followed = view.recall.followed.find(response)
+    if followed is not None:
+        return followed, ()
     found: dict[Key, Desired] = {}
     wrong: list[LaminaError] = []
-    for obj in wanted:
+    for obj in response.children:
+        known = view.recall.wanted.find(obj)
+        if known is not None and known.key not in found:
+            found[known.key] = known
+            continue
         api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
         rule = view.setup.children.get(GroupKind(api_version.rpartition("/")[0], kind))
         if rule is None:
             wrong.append(_unlisted(view, obj))
             continue
-        made = _completed(view, obj, rule)
-        key = key_of(made)
+        whole = _completed(view, obj, rule)
+        key = key_of(whole)
         if key in found:
             raise HookError(f"the hook wants {key} twice for {meta.ref(view.parent)}")
-        _check(view, made, key)
-        found[key] = Desired(key=key, obj=made, rule=rule)
-    return tuple(found.values()), tuple(wrong)
+        _check(view, whole, key)
+        found[key] = view.recall.wanted.keep(Desired(key=key, obj=whole, rule=rule), obj)
+    made = tuple(found.values())
+    return made if wrong else view.recall.followed.keep(made, response), tuple(wrong)
 
 
 def _unlisted(view: View, obj: Obj) -> LaminaError:
@@ -114,7 +146,21 @@ def _check(view: View, obj: Obj, key: Key) -> None:
 
 def observed(view: View) -> dict[Key, Obj]:
     """Return the children there are."""
-    return {key_of(obj): obj for those in view.children.values() for obj in those}
+    known: dict[Key, Obj] | None = view.notes.get("observed")
+    if known is None:
+        known = view.notes["observed"] = {
+            _key(view, obj): obj for those in view.children.values() for obj in those
+        }
+    return known
+
+
+def _key(view: View, obj: Obj) -> Key:
+    seen = view.recall.seen.find(obj)
+    if seen is None:
+        return key_of(obj)
+    if seen.key is None:
+        seen.key = key_of(obj)
+    return seen.key
 
 
 def in_kind_order(keys: Sequence[Key]) -> list[Key]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 import orjson
+from msgspec import Struct, field
 
 from lamina.errors import HookError
 from lamina.families.metacontroller.names import COMPOSITE
+from lamina.families.metacontroller.recall import Recall
 from lamina.families.metacontroller.setup import Setup
 from lamina.families.metacontroller.webhooks import Endpoint
 from lamina.objects import meta
@@ -33,8 +34,7 @@ _DECORATOR_KEYS = frozenset(
 _CUSTOMIZE_KEYS = frozenset(("relatedResources",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Struct, frozen=True, kw_only=True):
     """
     What a hook wants.
 
@@ -54,15 +54,15 @@ class Response:
 
 
 def sync_request(
-    setup: Setup, endpoint: Endpoint, parent: Obj, children: Shown, related: Shown, *, finalizing: bool
+    setup: Setup, parent: Obj, children: orjson.Fragment, related: orjson.Fragment, *, finalizing: bool
 ) -> bytes:
-    """Return the body of a sync or finalize call."""
+    """Return the body of a sync or finalize call, with children and related objects as they are shown."""
     names = ("parent", "children") if setup.kind == COMPOSITE else ("object", "attachments")
     said = {
         "controller": _controller(setup),
         names[0]: parent,
-        names[1]: _shown(children, parent, endpoint.version, related=False),
-        "related": _shown(related, parent, endpoint.version, related=True),
+        names[1]: children,
+        "related": related,
         "finalizing": finalizing,
     }
     return orjson.dumps(said)
@@ -76,16 +76,22 @@ def _controller(setup: Setup) -> Made:
     return {**setup.obj, "status": {}}
 
 
-def _shown(objects: Shown, parent: Obj, version: str, *, related: bool) -> Made:
-    shown: dict[str, dict[str, Obj]] = {}
+def written(objects: Shown, parent: Obj, version: str, recall: Recall) -> orjson.Fragment:
+    """Return objects as they are sent: those that are as they were the last time are written down already."""
+    shown: dict[str, dict[str, orjson.Fragment]] = {}
     home = meta.namespace(parent)
     for kind, those in objects.items():
         there = shown.setdefault(f"{kind.kind}.{kind.api_version}", {})
         for obj in those:
-            key = _key(obj, home, version)
-            if key is not None:
-                there[key] = obj
-    return shown
+            seen = recall.seen.find(obj)
+            known = seen.shown if seen is not None else None
+            if known is None:
+                known = _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
+                if seen is not None:
+                    seen.shown = known
+            if known[0] is not None:
+                there[known[0]] = known[1]
+    return orjson.Fragment(orjson.dumps(shown))
 
 
 def _key(obj: Obj, home: str, version: str) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.events import normal, warning
 from lamina.core.plan import (
@@ -30,8 +31,7 @@ from lamina.objects.types import Made, Obj
 _READY, _DISCOVERED = "Ready", "ResourcesDiscovered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """One controller object, and what came of setting it up."""
 
     obj: Obj

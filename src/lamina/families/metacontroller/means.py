@@ -8,13 +8,20 @@ and where it cannot be read off the child the server is asked to rehearse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lamina.core.children import Method
 from lamina.core.plan import Action, Apply, Create, change
 from lamina.core.questions import Answers, Found, Refused, Rehearse
-from lamina.families.metacontroller.apply import differs, is_as_last_applied, merged, new_child, stated
+from lamina.families.metacontroller.apply import (
+    differs,
+    is_as_last_applied,
+    merged,
+    new_child,
+    stated,
+    statement,
+)
 from lamina.families.metacontroller.desired import Desired
 from lamina.families.metacontroller.names import LAST_APPLIED, MANAGER
 from lamina.families.metacontroller.view import View
@@ -41,17 +48,20 @@ class Means:
 
     view: View
     answers: Answers
-    _equal: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     def is_as_desired(self, child: Desired, observed: Obj) -> bool:
         """Say whether a child is what a hook wants already."""
-        if not self.view.setup.applies:
-            return self.is_as_merged(child, observed) or self.would_end_the_same(child, observed)
+        if not self.view.setup.applies_as:
+            known = child.notes.desired.find(observed)
+            if known is None:
+                same = self.is_as_merged(child, observed) or self.would_end_the_same(child, observed)
+                known = child.notes.desired.keep(same, observed)
+            return known
         in_place = child.rule.method is Method.IN_PLACE
         if in_place and LAST_APPLIED in meta.annotations(observed):
             # The record of the other means has to go.
             return False
-        if is_stated(observed, self._body(child), self.view.setup.applies_as):
+        if self._is_stated(child, observed):
             return True
         match self.answers.get(self.rehearsal(child, observed)):
             case Found(obj):
@@ -66,10 +76,10 @@ class Means:
     def is_as_merged(self, child: Desired, observed: Obj) -> bool:
         """Say whether there is nothing at all in which a child is not what is merged into it."""
         # Whoever plans asks more than once, and merging is most of a pass that changes nothing.
-        pair = id(child.obj), id(observed)
-        if pair not in self._equal:
-            self._equal[pair] = not differs(observed, merged(observed, child.obj))
-        return self._equal[pair]
+        equal = child.notes.equal.find(observed)
+        return (
+            equal if equal is not None else child.notes.equal.keep(_is_as_merged(child, observed), observed)
+        )
 
     def would_end_the_same(self, child: Desired, observed: Obj) -> bool:
         """
@@ -78,11 +88,19 @@ class Means:
         It was made of this very wish, and nobody else has written to it since:
         if it differs, the server makes it so, and would again.
         """
-        if child.rule.method is not Method.RECREATE or not is_as_last_applied(observed, child.obj):
+        if child.rule.method is not Method.RECREATE:
             return False
-        writers = meta.metadata(observed).get("managedFields") or ()
-        others = [one for one in writers if not one.get("subresource") and one.get("manager") != MANAGER]
-        return bool(writers) and not others
+        futile = child.notes.futile.find(observed)
+        return (
+            futile if futile is not None else child.notes.futile.keep(_is_made_so(child, observed), observed)
+        )
+
+    def _is_stated(self, child: Desired, observed: Obj) -> bool:
+        equal = child.notes.equal.find(observed)
+        if equal is None:
+            equal = is_stated(observed, self._body(child), self.view.setup.applies_as)
+            child.notes.equal.keep(equal, observed)
+        return equal
 
     def is_fresh(self, child: Desired, observed: Obj, now: datetime) -> timedelta | None:
         """Return how long a child that was made of this very wish is still too young to be recreated, if it is."""
@@ -94,9 +112,13 @@ class Means:
 
     def rehearsal(self, child: Desired, observed: Obj) -> Rehearse:
         """Return the question what the server would make of a child."""
-        body = self._body(child)
-        key = digest([meta.uid(observed), meta.resource_version(observed), body])
-        return Rehearse(obj=body, manager=self.view.setup.applies_as, key=key)
+        known = child.notes.rehearsal.find(observed)
+        if known is None:
+            body = self._body(child)
+            key = digest([meta.uid(observed), meta.resource_version(observed), body])
+            known = Rehearse(obj=body, manager=self.view.setup.applies_as, key=key)
+            child.notes.rehearsal.keep(known, observed)
+        return known
 
     def needs_rehearsal(self, child: Desired, observed: Obj) -> bool:
         """Say whether only the server can tell if a child is as it should be."""
@@ -104,7 +126,7 @@ class Means:
             self.view.setup.applies
             and child.rule.method is not Method.ON_DELETE
             and not meta.is_deleting(observed)
-            and not is_stated(observed, self._body(child), self.view.setup.applies_as)
+            and not self._is_stated(child, observed)
             and self.rehearsal(child, observed) not in self.answers
         )
 
@@ -129,6 +151,11 @@ class Means:
         return (applied,)
 
     def _body(self, child: Desired) -> Made:
+        if child.notes.body is None:
+            child.notes.body = self._stated(child)
+        return child.notes.body
+
+    def _stated(self, child: Desired) -> Made:
         metadata = {key: value for key, value in meta.metadata(child.obj).items() if key not in _SYSTEM}
         annotations = {
             key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED
@@ -140,6 +167,21 @@ class Means:
         owner = meta.owner_ref(self.view.parent, controller=True, blocks=True)
         made: Made = stated({**body, "metadata": metadata})
         return meta.with_owner(made, owner)
+
+
+def _is_as_merged(child: Desired, observed: Obj) -> bool:
+    if child.notes.statement is None:
+        child.notes.statement = statement(child.obj)
+    return not differs(observed, merged(observed, child.obj, child.notes.statement))
+
+
+def _is_made_so(child: Desired, observed: Obj) -> bool:
+    """Say whether a child was made of this very wish, and only we have written to it."""
+    if not is_as_last_applied(observed, child.obj):
+        return False
+    writers = meta.metadata(observed).get("managedFields") or ()
+    others = [one for one in writers if not one.get("subresource") and one.get("manager") != MANAGER]
+    return bool(writers) and not others
 
 
 def _bare(obj: Obj) -> Made:

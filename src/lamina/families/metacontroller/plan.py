@@ -10,8 +10,10 @@ to go, then what has to come, then the status, which is a report.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.children import Child, Deed, Method, sort_out
 from lamina.core.events import warning
@@ -111,8 +113,7 @@ def _claim(view: View, answers: Answers) -> Plan:
 # What the hook wants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """What all revisions' hooks come to."""
 
     response: Response
@@ -168,7 +169,7 @@ def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], 
     wanted: dict[str, tuple[Desired, ...]] = {}
     wrong: tuple[LaminaError, ...] = ()
     for name, response in said.responses.items():
-        wanted[name], problems = desired(view, response.children)
+        wanted[name], problems = desired(view, response)
         wrong = problems if name == said.latest else wrong
     resyncs = [one.resync_after for one in said.responses.values() if one.resync_after is not None]
     again = min(resyncs, default=None)
@@ -201,8 +202,7 @@ def _manages(view: View) -> bool:
     return not collected and view.has_finalizer and view.setup.finalize is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Care:
+class _Care(Struct, frozen=True, kw_only=True):
     """
     What is done about the children, and when to look again for those that have to wait.
 
@@ -249,8 +249,9 @@ def _children(view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj
 
 def _is_futile(means: Means, child: Desired, there: Obj) -> bool:
     """Say whether a child differs for good: what is wanted of it is not what the server makes of that."""
-    recreated = child.rule.method is Method.RECREATE
-    return recreated and not means.is_as_merged(child, there) and means.would_end_the_same(child, there)
+    if child.rule.method is not Method.RECREATE or means.is_as_merged(child, there):
+        return False
+    return means.would_end_the_same(child, there)
 
 
 def _with_doubts(view: View, wanted: _Wanted, doubts: Mapping[str, Sequence[str]]) -> _Wanted:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.revision import Revision
 from lamina.families.metacontroller.apply import as_go_writes
@@ -26,21 +27,17 @@ _LONGEST_PREFIX = 212
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A revision, and the object it is kept as, if it is kept already."""
 
     revision: Revision
     obj: Obj | None
+    claimed: tuple[tuple[GroupKind, str], ...] = ()
+    """The children this revision is said to have."""
 
     @property
     def name(self) -> str:
         return self.revision.name
-
-    @property
-    def claimed(self) -> tuple[tuple[GroupKind, str], ...]:
-        """Return the children this revision is said to have."""
-        return tuple(_claimed(self.obj)) if self.obj is not None else ()
 
     @property
     def moved_at(self) -> datetime | None:
@@ -49,8 +46,9 @@ class Kept:
 
 def _claimed(obj: Obj) -> Iterator[tuple[GroupKind, str]]:
     for group in obj.get("children") or ():
+        kind = GroupKind(group.get("apiGroup") or "", group.get("kind") or "")
         for name in group.get("names") or ():
-            yield GroupKind(group.get("apiGroup") or "", group.get("kind") or ""), name
+            yield kind, name
 
 
 def snapshot(parent: Obj, paths: Iterable[Path]) -> Made:
@@ -83,6 +81,7 @@ def kept_revisions(view: View) -> tuple[Kept, ...]:
                 number=_number(obj), name=meta.name(obj), snapshot=obj.get("parentPatch") or {}
             ),
             obj=obj,
+            claimed=tuple(_claimed(obj)),
         )
         for obj in view.revisions
     ]

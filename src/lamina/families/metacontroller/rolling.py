@@ -14,8 +14,9 @@ never had one, must not have everything replaced at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.core.children import Method
 from lamina.core.claims import Claims, resolve
@@ -37,10 +38,10 @@ from lamina.objects.diff import is_same
 from lamina.objects.types import GroupKind, Made, Obj
 
 Name = tuple[GroupKind, str]
+_ELSEWHERE = unknown("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Album:
+class Album(Struct, frozen=True, kw_only=True):
     """The revisions that matter: the one the spec asks for, those that still have children, and the rest."""
 
     latest: Kept
@@ -74,8 +75,7 @@ def _album(view: View) -> Album:
     return Album(latest=new, others=others)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rolled:
+class Rolled(Struct, frozen=True, kw_only=True):
     """What a pass of a roll comes to."""
 
     stages: tuple[Stage, ...]
@@ -97,32 +97,36 @@ def roll(
 ) -> Rolled:
     """Return who moves now; `wishes` are the children that each revision's hook wants, by its name."""
     latest = revisions.latest.name
-    home = meta.namespace(view.parent)
     rolling = {kind for kind, rule in view.setup.children.items() if rule.rolling}
     wanted = {_name(child): child for child in wishes[latest] if child.key.kind in rolling}
     records = [(one.name, [name for name in one.claimed if name[0] in rolling]) for one in revisions.asked]
     claims = _without_undesired(resolve(records), latest, wanted)
 
     waiting: list[Name] = []
+    there_already: list[Name] = []
     for name, child in wanted.items():
-        there = observed.get(Key(name[0], home, name[1]))
+        there = observed.get(child.key)
         holder = claims.holder(name)
         if holder == latest:
             continue
         if (there is not None and means.is_as_desired(child, there)) or (holder is None and there is None):
-            claims = claims.moved([name], latest)
+            there_already.append(name)
         else:
             waiting.append(name)
+    claims = claims.moved(there_already, latest)
 
     targets = _targets(view, means, revisions, wanted, claims, observed)
     step = advance(latest, targets, _pace(view, wanted), now)
     by_key = {_shown(name): name for name in wanted}
     moved = [by_key[key] for key in step.move]
     claims = claims.moved(moved, latest)
-    left = frozenset(Key(name[0], home, name[1]) for name in waiting if claims.holder(name) is None)
+    left = frozenset(wanted[name].key for name in waiting if claims.holder(name) is None)
+    others = {
+        name: {child.key: child for child in wishes[name]} for name in {*claims.held.values()} - {latest}
+    }
     return Rolled(
         stages=_record(view, revisions, claims, moved, now),
-        wanted=tuple(_at_its_revision(child, claims, wishes, latest) for child in wishes[latest]),
+        wanted=tuple(_at_its_revision(child, claims, others) for child in wishes[latest]),
         left=left,
         condition=_condition(latest, targets, step),
         step=step,
@@ -153,14 +157,12 @@ def _targets(
     claims: Claims[Name],
     observed: Mapping[Key, Obj],
 ) -> tuple[Target, ...]:
-    home = meta.namespace(view.parent)
     held = _held(view, wanted)
     since = revisions.latest.moved_at
     targets = []
     for name, child in wanted.items():
         on_goal = claims.holder(name) == revisions.latest.name
-        there = observed.get(Key(name[0], home, name[1]))
-        verdict = _verdict(means, name, child, there) if on_goal else unknown("")
+        verdict = _verdict(means, name, child, observed.get(child.key)) if on_goal else _ELSEWHERE
         targets.append(
             Target(
                 key=_shown(name),
@@ -174,11 +176,17 @@ def _targets(
 
 
 def _verdict(means: Means, name: Name, child: Desired, there: Obj | None) -> Verdict:
-    shown = _shown(name)
     if there is None:
-        return unknown(f"missing child {shown}")
+        return unknown(f"missing child {_shown(name)}")
     if not means.is_as_desired(child, there):
-        return unknown(f"child {shown} is not updated yet")
+        return unknown(f"child {_shown(name)} is not updated yet")
+    known = child.notes.verdict.find(there)
+    return known if known is not None else child.notes.verdict.keep(_checked(name, child, there), there)
+
+
+def _checked(name: Name, child: Desired, there: Obj) -> Verdict:
+    """Return what the status of a child says that is as it should be."""
+    shown = _shown(name)
     if child.rule.method is Method.IN_PLACE and not (seen := has_observed_its_spec(there)).is_well:
         return unknown(f"child {shown} {seen.because}")
     checked = child.rule.check(there)
@@ -254,13 +262,12 @@ def _updated(status: str, reason: str, message: str) -> Made:
 
 
 def _at_its_revision(
-    child: Desired, claims: Claims[Name], wishes: Mapping[str, Sequence[Desired]], latest: str
+    child: Desired, claims: Claims[Name], others: Mapping[str, Mapping[Key, Desired]]
 ) -> Desired:
-    """Return a child as the revision that has it wants it."""
-    holder = claims.holder(_name(child))
-    if not child.rule.rolling or holder in (None, latest):
+    """Return a child as the revision that has it wants it; `others` are the wishes of all but the latest."""
+    if not child.rule.rolling:
         return child
-    return next((one for one in wishes[str(holder)] if one.key == child.key), child)
+    return others.get(claims.holder(_name(child)) or "", {}).get(child.key, child)
 
 
 def _record(

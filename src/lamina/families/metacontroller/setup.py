@@ -8,8 +8,9 @@ tried again whenever either changes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from lamina.core.children import Method
 from lamina.core.probe import Probe, all_of, has_condition
@@ -41,8 +42,7 @@ class NoStatus(SpecError):
     """The parent's kind has no status to write to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRule:
+class ChildRule(Struct, frozen=True, kw_only=True):
     """What is said about children of one kind."""
 
     kind: Kind
@@ -52,8 +52,7 @@ class ChildRule:
     pace: api.RollingUpdate = api.RollingUpdate()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParentRule:
+class ParentRule(Struct, frozen=True, kw_only=True):
     """Which objects of one kind are parents: those that one of the selectors wants."""
 
     kind: Kind
@@ -68,8 +67,7 @@ class ParentRule:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(Struct, frozen=True, kw_only=True):
     """One CompositeController or DecoratorController, ready to run."""
 
     obj: Obj

@@ -10,8 +10,9 @@ original's definitions have none) is left alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.plan import Action, Apply, Plan, one_stage
 from lamina.core.questions import Answers
@@ -77,8 +78,7 @@ def _stated(setup: Setup, status: Obj, manager: str) -> Apply:
 # For how many it works
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """How many parents a controller has, and how many its status says."""
 
     setup: Setup

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from lamina.core.world import Change, World
 from lamina.errors import BadRequest, SpecError
 from lamina.families.metacontroller.matching import adopters, orphans, owner_named
@@ -18,6 +21,7 @@ from lamina.families.metacontroller.names import (
     RESOURCE,
     REVISION,
 )
+from lamina.families.metacontroller.recall import Recall, Recent, Seen
 from lamina.families.metacontroller.setup import ParentRule, Setup
 from lamina.objects import meta
 from lamina.objects.diff import is_same
@@ -48,6 +52,8 @@ class View:
     releases: tuple[Obj, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """What has been worked out about it already, and would come out the same."""
+    recall: Recall = field(default_factory=Recall, repr=False, compare=False)
+    """What of that was worked out in the pass before, about objects that are still the same."""
 
     @property
     def is_wanted(self) -> bool:
@@ -88,39 +94,47 @@ def as_label(name: str) -> str:
     )
 
 
-def gather(setup: Setup, world: World, ref: Ref) -> View | None:
-    """Return the view of a parent, or None if it is none of ours."""
+def gather(setup: Setup, world: World, ref: Ref, recent: Recent | None = None) -> View | None:
+    """Return the view of a parent, or None if it is none of ours; `recent` is what was known of it before."""
     parent = world.get(ref)
     rule = setup.parents.get(GroupKind(ref.group, ref.kind))
     if parent is None or rule is None:
         return None
     if not rule.wants(parent) and setup.finalizer not in meta.finalizers(parent):
         return None
+    recall = recent.of(meta.uid(parent)) if recent is not None else Recall()
     if setup.kind == COMPOSITE:
-        return _composite(setup, world, parent, rule)
+        return _composite(setup, world, parent, rule, recall)
+    recall.turn(EVERYTHING)
     return View(
+        recall=recall,
         setup=setup,
         parent=parent,
         rule=rule,
         world=world,
         children={
-            child.kind: tuple(_attached(world, parent, child.kind, setup.name))
+            child.kind: tuple(_attached(world, parent, child.kind, setup.name, recall))
             for child in setup.children.values()
         },
     )
 
 
-def _attached(world: World, parent: Obj, kind: Kind, decorator: str) -> Iterator[Obj]:
+def _attached(world: World, parent: Obj, kind: Kind, decorator: str, recall: Recall) -> Iterator[Obj]:
     """Yield what this decorator made for a parent, and nobody else did."""
     for obj in world.owned_by(meta.uid(parent), kind.group_kind):
-        ours = meta.annotations(obj).get(DECORATED_BY) == decorator
-        if ours and meta.is_controlled_by(obj, meta.uid(parent)) and _in_reach(parent, obj):
+        known = recall.seen.find(obj)
+        if known is None:
+            ours = meta.annotations(obj).get(DECORATED_BY) == decorator
+            own = ours and meta.is_controlled_by(obj, meta.uid(parent)) and _in_reach(parent, obj)
+            known = recall.seen.keep(Seen(own, matches=True), obj)
+        if known.own:
             yield obj
 
 
-def _composite(setup: Setup, world: World, parent: Obj, rule: ParentRule) -> View:
+def _composite(setup: Setup, world: World, parent: Obj, rule: ParentRule, recall: Recall) -> View:
     selector = _selector(setup, parent)
-    claims = _Claims(parent=parent, selector=selector)
+    recall.turn(selector)
+    claims = _Claims(parent=parent, selector=selector, recall=recall)
     children = {
         child.kind: tuple(claims.of(world, child.kind.group_kind)) for child in setup.children.values()
     }
@@ -136,11 +150,11 @@ def _composite(setup: Setup, world: World, parent: Obj, rule: ParentRule) -> Vie
         revisions=revisions,
         adopts=tuple(claims.adopts),
         releases=tuple(claims.releases),
+        recall=recall,
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Claims:
+class _Claims(Struct, kw_only=True):
     """
     Sorts out whose objects are whose.
 
@@ -155,16 +169,21 @@ class _Claims:
 
     parent: Obj
     selector: LabelSelector
-    adopts: list[Obj] = field(default_factory=list)
-    releases: list[Obj] = field(default_factory=list)
+    recall: Recall
+    adopts: list[Obj] = msgspec.field(default_factory=list)
+    releases: list[Obj] = msgspec.field(default_factory=list)
 
     def of(self, world: World, kind: GroupKind) -> Iterator[Obj]:
         """Yield the children of one kind that are ours."""
         uid = meta.uid(self.parent)
         for obj in world.owned_by(uid, kind):
-            if not meta.is_controlled_by(obj, uid) or not _in_reach(self.parent, obj):
+            known = self.recall.seen.find(obj)
+            if known is None:
+                own = meta.is_controlled_by(obj, uid) and _in_reach(self.parent, obj)
+                known = self.recall.seen.keep(Seen(own, self.selector.matches(meta.labels(obj))), obj)
+            if not known.own:
                 continue
-            if self.selector.matches(meta.labels(obj)):
+            if known.matches:
                 yield obj
             elif not meta.is_deleting(self.parent):
                 self.releases.append(obj)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from lamina.core.questions import NOBODY, Answers, AskedBy, Call, Credentials, Follow, Listed
 from lamina.errors import SpecError
@@ -36,8 +37,7 @@ Secret: TypeAlias = Callable[[Ref], Obj | None]
 """How to get at a Secret or a ConfigMap."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """A hook that can be called: where it is, how long it is given, and what its answer looks like."""
 
     purpose: str

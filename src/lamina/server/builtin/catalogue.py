@@ -152,6 +152,7 @@ _POD_ENDPOINTS = "binding ephemeralcontainers eviction log resize status"
 _ONE, _ALL = "Namespaced", "Cluster"
 
 CATALOGUE: Final = (
+    _CORE.resource("Binding", "bindings", _ONE, stored=False),
     _CORE.resource("ConfigMap", "configmaps", _ONE, "cm"),
     _CORE.resource("Endpoints", "endpoints", _ONE, "ep"),
     _CORE.resource("Event", "events", _ONE, "ev"),

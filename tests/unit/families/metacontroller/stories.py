@@ -169,6 +169,18 @@ def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
     return check
 
 
+def control_never_moves_back_by_itself(wrote: Wrote) -> None:
+    """A child passes to an older snapshot only where the spec asks for that one."""
+    parent = wrote.paper.objects.get(PARENT)
+    if parent is None or wrote.mishap is Mishap.STALE:
+        return
+    before, after = _claims(wrote.before), _claims(wrote.paper.objects)
+    for name in before.keys() & after.keys():
+        was, now = (max(claims[name], key=claims[name].__getitem__) for claims in (before, after))
+        if now != parent["spec"]["template"]["image"]:
+            assert after[name][now] >= before[name][was], f"{name} passes from {was} back to {now}"
+
+
 def numbers_grow(wrote: Wrote) -> None:
     """No number is given to two snapshots."""
     given: dict[str, Any] = {}
@@ -223,6 +235,7 @@ def scenarios() -> Iterator[Scenario]:
                 promises=(
                     claimed_before_made,
                     keeps_the_pace(how.get("maxUnavailable", 1)),
+                    control_never_moves_back_by_itself,
                     numbers_grow,
                     snapshots_stay,
                     nothing_in_use_is_forgotten,

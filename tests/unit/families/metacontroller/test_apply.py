@@ -18,6 +18,7 @@ from lamina.families.metacontroller.apply import (
     new_child,
 )
 from lamina.families.metacontroller.desired import desired
+from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import LAST_APPLIED
 from lamina.objects.types import Made
@@ -229,10 +230,9 @@ def test_it_is_no_use_to_recreate_what_the_server_makes_otherwise(
     view = controller.gather(cats.world(controller), PARENT)
     assert view is not None
     named: Made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c", "namespace": "default"}}
-    (child,), _ = desired(
-        view, [{**named, **wanted, "metadata": {**named["metadata"], "labels": {"app": "nginx"}}}]
-    )
-    (first,), _ = desired(view, [{**child.obj, "list": ["x"]}])
+    metadata = {**named["metadata"], "labels": {"app": "nginx"}}
+    (child,), _ = desired(view, Response(children=({**named, **wanted, "metadata": metadata},)))
+    (first,), _ = desired(view, Response(children=({**child.obj, "list": ["x"]},)))
     observed = {**new_child(first.obj), "list": ["x", "filled in"]}
     writers = [{"manager": name, **({"subresource": part} if part else {})} for name, part in managers]
     observed["metadata"] = {**observed["metadata"], "uid": "1", "managedFields": writers}

@@ -1,10 +1,10 @@
 """What a controller says of itself, and of its work."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.core.plan import Apply, Emit, Patch, Plan
 from lamina.core.questions import Answers, Listed, ReadAll

@@ -10,8 +10,9 @@ available is tainted, so that nobody new is sent there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.events import normal, warning
@@ -37,8 +38,7 @@ _GRACE = 5
 _BY = "managedcluster"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A cluster, and whether its namespace and its lease are there."""
 
     cluster: Obj

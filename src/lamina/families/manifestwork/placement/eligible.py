@@ -7,7 +7,8 @@ Each step leaves fewer; where one leaves nobody, it says why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lamina.errors import BadRequest
 from lamina.families.manifestwork.names import CLUSTER_GROUP
@@ -17,8 +18,7 @@ from lamina.objects.types import Obj
 SET_LABEL = f"{CLUSTER_GROUP}/clusterset"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eligible:
+class Eligible(Struct, frozen=True, kw_only=True):
     """Clusters to choose from; `reason` and `message` say why there are none."""
 
     clusters: tuple[Obj, ...] = ()

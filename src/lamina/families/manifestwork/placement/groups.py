@@ -8,8 +8,9 @@ that whoever reads them one after another misses nobody who has not left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count, islice
+
+from msgspec import Struct
 
 from lamina.core.pace import Rounding, amount
 from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
@@ -23,8 +24,7 @@ MOST_IN_ONE = 100
 """How many decisions one object holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class Slice(Struct, frozen=True, kw_only=True):
     """One object of decisions: its number, the group it belongs to, and who is in it."""
 
     number: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from lamina.core.events import warning
 from lamina.core.plan import NOTHING, Emit, Plan, Stage, set_status
@@ -35,8 +36,7 @@ DISABLED = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 BY = "placement"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A placement, its decisions, and what there is to choose from."""
 
     placement: Obj
@@ -81,8 +81,7 @@ def _used(world: World, but: str) -> dict[str, int]:
     return counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
+class _Choice(Struct, frozen=True, kw_only=True):
     chosen: tuple[Obj, ...]
     reason: str
     message: str

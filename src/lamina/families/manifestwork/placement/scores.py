@@ -8,9 +8,10 @@ come first, unless the placement says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+
+from msgspec import Struct
 
 from lamina.errors import SpecError
 from lamina.families.manifestwork.placement.api import Policy, Prioritizer
@@ -22,8 +23,7 @@ from lamina.objects.types import Obj
 MOST = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """What scores are given by: who is chosen already, how often others chose whom, what add-ons say."""
 
     chosen: frozenset[str]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import Plan, one_stage, set_status
@@ -19,8 +20,7 @@ from lamina.objects.types import Obj, Ref
 _TOGETHER = timedelta(milliseconds=50)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A set or a binding, and what is to be said of it."""
 
     obj: Obj

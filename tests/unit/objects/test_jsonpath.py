@@ -1,4 +1,4 @@
-"""Paths of printer columns find what kubectl's JSONPath finds."""
+"""Paths find what kubectl's JSONPath finds."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from lamina.server.jsonpath import JsonPath, PathError, complaints
+from lamina.objects.jsonpath import JsonPath, PathError, complaints
 
 _OBJ: dict[str, Any] = {
     "spec": {

@@ -1,0 +1,420 @@
+"""
+What a rollout over many clusters costs: `python -m bench.fleet`.
+
+One replica set, three ConfigMaps a work, and agents that answer at once, on the
+embedded server and on a real one: from nothing to everybody, an edit of all, a
+roll of a tenth at a time, passes that change nothing, one work that flickers,
+nothing at all, and an abort of all. Beside it stands what Open Cluster
+Management 1.3.0 took on a real server and two cores, its client limits lifted.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from bench.run import QUIET
+from bench.story import PATIENCE, Asked, Spent, Story, running
+from tests.bed.build import LOAD_GENERATOR, built
+from tests.bed.either import start_server
+from tests.bed.processes import end_tidily_on_signals, free_ports
+from tests.bed.server import Server, Which
+from tests.bed.trouble import BedError
+
+WORKS = "work.open-cluster-management.io"
+CLUSTERS = "cluster.open-cluster-management.io"
+PLACES = f"/apis/{CLUSTERS}/v1beta1/namespaces/default"
+SETS = f"/apis/{WORKS}/v1alpha1/namespaces/default/manifestworkreplicasets"
+ABOUT = (
+    "manifestworkreplicasets", "manifestworkreplicasets/status", "manifestworks", "controllerrevisions",
+    "placements", "placements/status", "placementdecisions", "placementdecisions/status", "events",
+)  # fmt: skip
+"""What the hub asks for; how their works do, agents alone say."""
+HANDFUL = 12
+"""How many writes there may be beside one for each cluster: the revision, and what the status says on the way."""
+AGENTS = 8
+FLICKERS, FLICKERING = 100, 0.1
+TOUCHES, TOUCHING = 20, 0.25
+IDLE = 10.0
+_LOOK = 0.05
+_DECIDED = 100
+_PASSES = re.compile(
+    r'^controller_runtime_reconcile_total\{controller="manifestworkreplicaset".*?\} (\S+)$', re.MULTILINE
+)
+
+ORIGINAL = {
+    "100 clusters, from nothing": "1.0 s, 104 requests, 0.3 s CPU, 5 passes",
+    "300 clusters, from nothing": "2.4 s, 304 requests, 0.7 s CPU, 5 passes",
+    "1,000 clusters, from nothing": "8.0 s, 1,003 requests, 2.1 s CPU, 4 passes",
+    "an edit of all 100": "1.2 s, 102 requests, 0.3 s CPU, 3 passes",
+    "an edit of all 300": "3.2 s, 302 requests, 0.8 s CPU, 3 passes",
+    "an edit of all 1,000": "11.2 s, 1,003 requests, 3.2 s CPU, 5 passes",
+    "an edit of 100, a tenth at a time": "1.3 s, 114 requests, 0.5 s CPU, 16 passes",
+    "an edit of 300, a tenth at a time": "4.6 s, 311 requests, 1.6 s CPU, 12 passes",
+    "an edit of 1,000, a tenth at a time": "12.9 s, 1,011 requests, 4.4 s CPU, 12 passes",
+    "one work of 100, 100 times": "100 requests, 4.6 s CPU, 200 passes",
+    "one work of 300, 100 times": "58 requests, 6.8 s CPU, 102 passes",
+    "one work of 1,000, 100 times": "25 requests, 7.6 s CPU, 37 passes",
+}
+"""What Open Cluster Management took, by the name of the row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table: some work over `size` clusters, and how many requests it may take at most."""
+
+    work: str
+    size: int
+    most: int
+    spent: Spent | None
+    """None where it was not done in time."""
+    looks: Sequence[float] = ()
+    """How long each look at the replica set took meanwhile, in seconds."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        if self.spent is None:
+            return (self.work, "not done in time")
+        spent = self.spent
+        requests = sum(spent.requests.values())
+        return (
+            self.work,
+            f"{spent.seconds:.1f}",
+            f"{requests:,}",
+            f"{self.most:,}" + (" over" if requests > self.most else ""),
+            f"{spent.events:,}",
+            f"{spent.calls:,}",
+            f"{spent.processor:.2f}",
+            f"{spent.resident / 2**20:.0f}",
+            f"{spent.served:.1f}",
+            f"{slowest(self.looks) * 1000:.0f}" if self.looks else "",
+            " ".join(f"{verb}:{count}" for verb, count in sorted(spent.requests.items())),
+            ORIGINAL.get(self.work, ""),
+        )
+
+
+_HEAD = (
+    "", "seconds", "requests", "at most", "events", "passes", "CPU s", "MiB", "server CPU s", "GET p99 ms",
+    "by verb", "OCM 1.3.0",
+)  # fmt: skip
+
+
+def slowest(looks: Sequence[float]) -> float:
+    """Return what one look in a hundred takes at least."""
+    return sorted(looks)[(len(looks) * 99 - 1) // 100]
+
+
+# The works
+
+
+@dataclass
+class Fleet:
+    """One replica set over so many clusters, and how it is looked at."""
+
+    story: Story
+    size: int
+    looks: list[float] = field(default_factory=list)
+
+    def status(self) -> Mapping[str, Any]:
+        began = time.monotonic()
+        found = self.story.get(f"{SETS}/app", "GET manifestworkreplicasets")
+        self.looks.append(time.monotonic() - began)
+        return {**(found.get("status") or {}), "generation": found["metadata"]["generation"]}
+
+    def until(self, is_so: Callable[[Mapping[str, Any]], bool]) -> float:
+        """Wait until the status says so, and return when that was."""
+        started = time.monotonic()
+        while time.monotonic() - started < PATIENCE:
+            if is_so(self.status()):
+                return time.monotonic()
+            time.sleep(_LOOK)
+        raise BedError(f"it was not done within {PATIENCE:.0f} s")
+
+    def row(self, work: str, ask: Asked, is_so: Callable[[Mapping[str, Any]], bool]) -> Row:
+        """Ask for something that concerns every cluster, and say what that took."""
+        self.looks = []
+        since, most = self.story.mark(), self.size + HANDFUL
+        try:
+            self.story.ask(ask)
+            ended = self.until(is_so)
+        except BedError:
+            return Row(work=work, size=self.size, most=most, spent=None)
+        self.story.until_quiet()
+        spent = self.story.spent(since, until=ended)
+        return Row(work=work, size=self.size, most=most, spent=spent, looks=tuple(self.looks))
+
+    def is_out(self, status: Mapping[str, Any]) -> bool:
+        """Say whether everybody has what is wanted, and that is said of this very spec."""
+        said = _condition(status, "PlacementRolledOut")
+        return (
+            said.get("status") == "True"
+            and said.get("observedGeneration") == status["generation"]
+            and status["summary"]["updated"] == self.size
+        )
+
+    def is_sent(self, status: Mapping[str, Any]) -> bool:
+        """Say whether everybody has something that takes for ever."""
+        return bool(status["summary"]["progressing"] == self.size)
+
+    def is_back(self, status: Mapping[str, Any]) -> bool:
+        """Say whether everybody is well on what they had before."""
+        aborted = _condition(status, "Progressing").get("reason") == "RolloutAborted"
+        summary = status["summary"]
+        return (
+            aborted and summary["available"] == self.size == summary["total"] and not summary["progressing"]
+        )
+
+
+def _condition(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return next((one for one in status.get("conditions") or () if one["type"] == name), {})
+
+
+def roll(story: Story, size: int) -> Iterator[Row]:
+    """Send something out to so many clusters, in every manner, and do nothing in every manner."""
+    fleet = Fleet(story, size)
+    for work, ask in (
+        (f"{size:,} clusters, from nothing", Asked("POST", SETS, _replica_set("one"))),
+        (f"an edit of all {size:,}", _edit("two", _ALL)),
+        (f"an edit of {size:,}, a tenth at a time", _edit("three", _TENTH)),
+    ):
+        row = fleet.row(work, ask, fleet.is_out)
+        yield row
+        if row.spent is None:
+            # What comes next would be measured in the middle of it.
+            return
+    yield from _still(story, size)
+    story.ask(_edit("four", _ALL, phase="working"))
+    fleet.until(fleet.is_sent)
+    story.until_quiet()
+    yield fleet.row(f"an abort of all {size:,}", _edit("four", _HURRY, phase="working"), fleet.is_back)
+
+
+def _still(story: Story, size: int) -> Iterator[Row]:
+    for work, count, apart, ask, most in (
+        (f"{TOUCHES} passes over {size:,} for nothing", TOUCHES, TOUCHING, _touched, 0),
+        (f"one work of {size:,}, {FLICKERS} times", FLICKERS, FLICKERING, _flickers(story), FLICKERS),
+    ):
+        story.until_quiet()
+        since = story.mark()
+        story.each(count, ask, apart=apart)
+        ended = time.monotonic()
+        story.until_quiet()
+        yield Row(work=work, size=size, most=most, spent=story.spent(since, until=ended))
+    since = story.mark()
+    time.sleep(IDLE)
+    yield Row(work=f"{size:,} clusters at rest", size=size, most=0, spent=story.spent(since))
+
+
+_ALL: Mapping[str, Any] = {"type": "All", "failureStrategy": "AbortAll"}
+_TENTH: Mapping[str, Any] = {"type": "Progressive", "progressive": {"maxConcurrency": "10%"}}
+_HURRY: Mapping[str, Any] = {**_ALL, "all": {"progressDeadline": "1s"}}
+
+
+def _spec(value: str, strategy: Mapping[str, Any], phase: str) -> Mapping[str, Any]:
+    manifests = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"settings-{number}", "namespace": "default"},
+            "data": {"value": value, "phase": phase},
+        }
+        for number in range(3)
+    ]
+    rule = {"condition": "Progressing", "type": "CEL", "celExpressions": ["object.data.phase != 'done'"]}
+    which = {"group": "", "resource": "configmaps", "name": "settings-0", "namespace": "default"}
+    return {
+        "placementRefs": [{"name": "all", "rolloutStrategy": strategy}],
+        "manifestWorkTemplate": {
+            "workload": {"manifests": manifests},
+            "manifestConfigs": [{"resourceIdentifier": which, "conditionRules": [rule]}],
+        },
+    }
+
+
+def _replica_set(value: str) -> Mapping[str, Any]:
+    return {
+        "apiVersion": f"{WORKS}/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": "app"},
+        "spec": _spec(value, _ALL, "done"),
+    }
+
+
+def _edit(value: str, strategy: Mapping[str, Any], phase: str = "done") -> Asked:
+    return Asked("PATCH", f"{SETS}/app", {"spec": _spec(value, strategy, phase)})
+
+
+def _touched(number: int) -> Asked:
+    return Asked("PATCH", f"{SETS}/app", {"metadata": {"annotations": {"touched": str(number)}}})
+
+
+def _flickers(story: Story) -> Callable[[int], Asked]:
+    """Return how the work of the first cluster becomes unavailable, and available again."""
+    there = f"/apis/{WORKS}/v1/namespaces/c0/manifestworks"
+    [work] = story.get(there, "LIST manifestworks")["items"]
+    path, said = f"{there}/{work['metadata']['name']}/status", work["status"]["conditions"]
+
+    def flicker(number: int) -> Asked:
+        status = "False" if number % 2 == 0 else "True"
+        now = [{**one, "status": status} if one["type"] == "Available" else one for one in said]
+        return Asked("PATCH", path, {"status": {"conditions": now}})
+
+    return flicker
+
+
+# What is there before
+
+
+@contextmanager
+def staged(which: Which, size: int) -> Iterator[Story]:
+    """A fresh server with `lamina run` on it, agents that answer at once, and a placement that selects everybody."""
+    with start_server(which) as server:
+        [port] = free_ports(1)
+        metrics = f"127.0.0.1:{port}"
+        with running(server, "manifestwork", "--metrics-address", metrics) as pid:
+            story = Story(server, pid, ABOUT, partial(_passes, f"http://{metrics}/metrics"))
+            _given(story, size)
+            with _agents(server):
+                yield story
+
+
+def _passes(url: str) -> int:
+    with urlopen(url) as answer:
+        return sum(int(float(count)) for count in _PASSES.findall(answer.read().decode()))
+
+
+@contextmanager
+def _agents(server: Server) -> Iterator[None]:
+    command: list[str | Path] = [
+        built(LOAD_GENERATOR),
+        "--op=agents",
+        f"--address={urlsplit(server.url).netloc}",
+        f"--ca={server.ca_file}",
+        f"--clients={AGENTS}",
+    ]
+    agents = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agents.stdin is not None and agents.stdout is not None
+    try:
+        print(server.token, file=agents.stdin, flush=True)
+        if agents.stdout.readline().strip() != "ready":
+            raise BedError("the agents did not start")
+        yield
+        if agents.poll() is not None:
+            raise BedError("the agents gave up before the end")
+    finally:
+        agents.stdin.close()
+        agents.wait()
+
+
+def _given(story: Story, size: int) -> None:
+    """Have the clusters' namespaces there, and the decisions of a placement that nobody schedules."""
+    story.each(size, lambda number: Asked("POST", "/api/v1/namespaces", _named(f"c{number}")))
+    story.ask(Asked("POST", f"{PLACES}/placements", _placement()))
+    slices = range(0, size, _DECIDED)
+    for number, first in enumerate(slices, 1):
+        name = f"all-decision-{number}"
+        labels = {f"{CLUSTERS}/placement": "all", f"{CLUSTERS}/decision-group-index": "0"}
+        decision = {**_named(name), "apiVersion": f"{CLUSTERS}/v1beta1", "kind": "PlacementDecision"}
+        decision["metadata"]["labels"] = labels
+        chosen = [
+            {"clusterName": f"c{one}", "reason": ""} for one in range(first, min(first + _DECIDED, size))
+        ]
+        story.ask(Asked("POST", f"{PLACES}/placementdecisions", decision))
+        status = {"status": {"decisions": chosen}}
+        story.ask(Asked("PATCH", f"{PLACES}/placementdecisions/{name}/status", status))
+    if story.server.name == "real":
+        _whole(story, size)
+
+
+def _whole(story: Story, size: int) -> None:
+    """Wait until every namespace has what a real control plane makes in it: that is work, and none of ours."""
+    started = time.monotonic()
+    for plural in ("serviceaccounts", "configmaps"):
+        while (
+            story.get(f"/api/v1/{plural}?limit=1", f"LIST {plural}")["metadata"].get("remainingItemCount", 0)
+            < size
+        ):
+            if time.monotonic() - started > PATIENCE:
+                raise BedError(f"there were no {size} {plural} within {PATIENCE:.0f} s")
+            time.sleep(0.5)
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+def _placement() -> Mapping[str, Any]:
+    unscheduled = {f"{CLUSTERS}/experimental-scheduling-disable": "true"}
+    metadata = {"name": "all", "annotations": unscheduled}
+    return {"apiVersion": f"{CLUSTERS}/v1beta1", "kind": "Placement", "metadata": metadata, "spec": {}}
+
+
+# The table
+
+
+def measured(which: Which, sizes: Sequence[int]) -> list[Row]:
+    """Return the rows of one server; each size has a fresh one."""
+    rows: list[Row] = []
+    for size in sizes:
+        with staged(which, size) as story:
+            for row in roll(story, size):
+                print(f"  {row.work}", file=sys.stderr, flush=True)
+                rows.append(row)
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as text."""
+    lines = [_HEAD, *(row.cells for row in rows)]
+    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(len(_HEAD))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
+        for line in lines
+    )
+
+
+def growth(rows: Sequence[Row]) -> str:
+    """Return what one cluster costs at each size: the same, where time is linear in the clusters."""
+    lines = []
+    for row in rows:
+        if row.spent is not None and row.most > row.size:
+            each, rate = row.spent.processor / row.size * 1e6, row.size / row.spent.seconds
+            lines.append(f"  {row.work}: {each:,.0f} us of CPU a cluster, {rate:,.0f} clusters a second")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print a table a server."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fleet", description=__doc__)
+    parser.add_argument("--only", choices=["embedded", "real"], help="one server and not both")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=[100, 300, 1000], metavar="N", help="how many clusters"
+    )
+    asked = parser.parse_args()
+    end_tidily_on_signals()
+    started, busy = time.monotonic(), os.getloadavg()[0]
+    both: tuple[Which, ...] = ("real", "embedded")
+    late = False
+    for which in (asked.only,) if asked.only else both:
+        print(f"A fleet on the {which} server", flush=True)
+        rows = measured(which, asked.sizes)
+        print(f"{table(rows)}\n{growth(rows)}\n", flush=True)
+        late = late or any(row.spent is None for row in rows)
+    print(f"{os.cpu_count()} processors, {time.monotonic() - started:.0f} s in all")
+    if busy > QUIET:
+        print(f"the machine was busy with other things (load {busy:.1f}): these figures prove nothing")
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

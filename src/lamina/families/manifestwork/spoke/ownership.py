@@ -1,0 +1,81 @@
+"""
+Whose an object is that was applied, and what becomes of it when its work lets it go.
+
+    it is                                            it
+    not there                                        is let go
+    not owned by the record of the work              is let go: it was orphaned, or never ours
+    owned by the record of another work too          loses our mark, and stays
+    another than the one that was recorded           is let go: somebody made it anew
+    on its way out                                   is waited for
+    ours alone                                       is deleted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from lamina.core.plan import Action, Delete, change_metadata
+from lamina.families.manifestwork.names import APPLIED_WORK
+from lamina.objects import meta
+from lamina.objects.types import Obj, OwnerRef
+
+
+def is_record(owner: OwnerRef) -> bool:
+    """Say whether an owner is the record of some work."""
+    group = owner["apiVersion"].rpartition("/")[0]
+    return (group, owner["kind"]) == tuple(APPLIED_WORK)
+
+
+def is_ours(obj: Obj, record: Obj) -> bool:
+    return any(owner["uid"] == meta.uid(record) for owner in meta.owner_refs(obj))
+
+
+def owners(obj: Obj | None, record: Obj, *, orphaned: bool) -> list[OwnerRef]:
+    """Return the owners an object should have: those it has, and the record of its work unless it is orphaned."""
+    others = [
+        one for one in (meta.owner_refs(obj) if obj is not None else ()) if one["uid"] != meta.uid(record)
+    ]
+    if orphaned:
+        return others
+    ours = meta.owner_ref(record)
+    there = meta.owner_refs(obj) if obj is not None else ()
+    if any(one["uid"] == ours["uid"] for one in there):
+        return [ours if one["uid"] == ours["uid"] else one for one in there]
+    return [*others, ours]
+
+
+def claimed(obj: Obj, record: Obj, *, orphaned: bool) -> Action | None:
+    """Return what gives an object the owners it should have, or nothing where it has them."""
+    wanted = owners(obj, record, orphaned=orphaned)
+    if wanted == list(meta.owner_refs(obj)):
+        return None
+    return change_metadata(obj, ownerReferences=wanted)
+
+
+class Parting(Struct, frozen=True):
+    """What becomes of an object that is no longer wanted: what is done, and whether it is still to be waited for."""
+
+    action: Action | None = None
+    waits: bool = False
+
+
+GONE = Parting()
+
+
+def let_go(obj: Obj | None, uid: str, record: Obj) -> Parting:
+    """Return what becomes of an object that was recorded under a uid; without one, it was about to be made."""
+    if obj is None or not is_ours(obj, record):
+        return GONE
+    if any(is_record(one) for one in _others(obj, record)):
+        return Parting(change_metadata(obj, ownerReferences=_others(obj, record)), waits=True)
+    if uid and uid != meta.uid(obj):
+        return GONE
+    if meta.is_deleting(obj):
+        return Parting(waits=True)
+    return Parting(Delete(ref=meta.ref(obj), uid=meta.uid(obj)), waits=True)
+
+
+def _others(obj: Obj, record: Obj) -> Sequence[OwnerRef]:
+    return [one for one in meta.owner_refs(obj) if one["uid"] != meta.uid(record)]

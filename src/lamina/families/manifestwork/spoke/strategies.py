@@ -1,0 +1,221 @@
+"""
+What is written of one manifest, given the object that is there.
+
+    Update           made if it is missing; otherwise its content is replaced. Labels, annotations and
+                     owners are merged into those there are, finalizers stay. A key that ends in a dash
+                     is taken off, and so is one that an earlier manifest brought and this one does not
+    CreateOnly       made if it is missing; otherwise only its owners are seen to
+    ServerSideApply  stated. What another manager states is not taken unless forced: the manifest fails
+    ReadOnly         nothing
+
+Whether replacing or stating something would change anything only the server knows: it
+fills in, rewrites and drops as it sees fit. So where what is there is not what is
+wanted word for word, it is asked to pretend, once for each state of the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from lamina.core.plan import Action, Apply, Create, Replace
+from lamina.core.questions import Answers, Found, Question, Refused, Rehearse
+from lamina.families.manifestwork.spoke.api import ServerSideApply
+from lamina.families.manifestwork.spoke.ignore import IgnoreError, without
+from lamina.families.manifestwork.spoke.manifest import Manifest
+from lamina.families.manifestwork.spoke.names import AGENT, CONFIG_HASH
+from lamina.families.manifestwork.spoke.ownership import claimed, is_record, owners
+from lamina.families.manifestwork.spoke.record import SetKeys
+from lamina.merge.stated import is_stated
+from lamina.objects import meta
+from lamina.objects.diff import is_same
+from lamina.objects.digest import digest
+from lamina.objects.types import Made, Obj
+
+_CONFLICT = 409
+_MOVING = ("resourceVersion", "generation", "managedFields")
+_MERGED = ("labels", "annotations", "ownerReferences", "finalizers")
+
+
+class Writing(Struct, frozen=True):
+    """What is to be written of a manifest, what has to be asked before, or why it cannot be done."""
+
+    action: Action | None = None
+    asks: tuple[Question, ...] = ()
+    failed: str = ""
+    is_ignore_error: bool = False
+
+
+AS_WANTED = Writing()
+
+
+def writing(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers) -> Writing:
+    """Return what is written of a manifest; `keys` are those that its object has from manifests before."""
+    strategy = manifest.config.strategy
+    match strategy.type:
+        case "ReadOnly":
+            return AS_WANTED
+        case "ServerSideApply":
+            return _applied(manifest, there, record, strategy.server_side_apply, answers)
+        case "CreateOnly" | "Update" if there is None:
+            return Writing(Create(obj=_new(manifest, record)))
+        case "CreateOnly":
+            return _claimed(manifest, there, record)
+        case "Update":
+            return _updated(manifest, there, record, keys, answers)
+
+
+def _new(manifest: Manifest, record: Obj) -> Made:
+    obj = manifest.obj
+    return meta.with_metadata(
+        obj,
+        labels=_without_dashes(meta.labels(obj)),
+        annotations=_without_dashes(meta.annotations(obj)),
+        ownerReferences=owners(None, record, orphaned=manifest.is_orphaned),
+    )
+
+
+def _claimed(manifest: Manifest, there: Obj | None, record: Obj) -> Writing:
+    return Writing(claimed(there, record, orphaned=manifest.is_orphaned) if there is not None else None)
+
+
+# Update
+
+
+def _updated(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers) -> Writing:
+    assert there is not None
+    wanted = _replacement(manifest, there, record, keys)
+    if not _is_same_metadata(wanted, there):
+        return Writing(Replace(obj=wanted))
+    if is_same(_content(wanted), _content(there)):
+        return AS_WANTED
+    asked = Rehearse(
+        obj=wanted, manager=AGENT, key=digest(["replace", _still(wanted), _still(there)]), replaces=True
+    )
+    match answers.get(asked):
+        case None:
+            return Writing(asks=(asked,))
+        case Found(obj=became) if is_same(_content(became), _content(there)):
+            return AS_WANTED
+        case Refused() if covers(_content(there), _content(wanted)):
+            # Everything that is wanted is there, and the server will not have less.
+            return AS_WANTED
+        case _:
+            return Writing(Replace(obj=wanted))
+
+
+def _replacement(manifest: Manifest, there: Obj, record: Obj, keys: SetKeys) -> Made:
+    """Return an object with the content of a manifest, and with all that is not the manifest's to say."""
+    wanted, old = manifest.obj, meta.metadata(there)
+    metadata: Made = {key: value for key, value in old.items() if key not in ("managedFields", *_MERGED)}
+    parts = {
+        "labels": _merged(meta.labels(there), meta.labels(wanted), keys.labels),
+        "annotations": _merged(meta.annotations(there), meta.annotations(wanted), keys.annotations),
+        "ownerReferences": owners(there, record, orphaned=manifest.is_orphaned),
+        "finalizers": list(meta.finalizers(there)),
+    }
+    metadata |= {key: value for key, value in parts.items() if value}
+    made: Made = {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": metadata}
+    if "status" in there:
+        made["status"] = there["status"]
+    return made
+
+
+def _merged(there: Mapping[str, str], wanted: Mapping[str, str], set_before: frozenset[str]) -> Made:
+    brings = _without_dashes(wanted)
+    taken_off = {key[:-1] for key in wanted if key.endswith("-")} | (set_before - brings.keys())
+    return {key: value for key, value in {**there, **brings}.items() if key not in taken_off - brings.keys()}
+
+
+def _without_dashes(keys: Mapping[str, str]) -> Made:
+    return {key: value for key, value in keys.items() if not key.endswith("-")}
+
+
+def _is_same_metadata(one: Obj, two: Obj) -> bool:
+    first, second = meta.metadata(one), meta.metadata(two)
+    return all(is_same(first.get(key) or None, second.get(key) or None) for key in _MERGED)
+
+
+def _content(obj: Obj) -> Made:
+    return {
+        key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata", "status")
+    }
+
+
+def covers(there: Any, wanted: Any) -> bool:
+    """Say whether everything that is wanted is there; what is empty or null may as well not be."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(there, Mapping):
+            return not any(wanted.values()) and there is None
+        return all(covers(there.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        if not isinstance(there, list):
+            return not wanted and there is None
+        return len(there) == len(wanted) and all(map(covers, there, wanted))
+    return wanted is None or is_same(there, wanted)
+
+
+def _still(obj: Obj) -> Made:
+    """Return what of an object has to do with what somebody writes: its status moves by itself."""
+    metadata = {key: value for key, value in meta.metadata(obj).items() if key not in _MOVING}
+    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
+
+
+# ServerSideApply
+
+
+def _applied(
+    manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApply, answers: Answers
+) -> Writing:
+    try:
+        body, mark = _body(manifest, there, record, how)
+    except IgnoreError as wrong:
+        return Writing(failed=str(wrong), is_ignore_error=True)
+    action = Apply(obj=body, force=how.force, manager=how.field_manager)
+    if there is None:
+        return Writing(action)
+    if mark and meta.annotations(there).get(CONFIG_HASH) == mark:
+        return _claimed(manifest, there, record)
+    if is_stated(there, body, how.field_manager):
+        return _claimed(manifest, there, record)
+    key = digest(["apply", body, how.field_manager, _still(there), _stating(there)])
+    asked = Rehearse(obj=body, manager=how.field_manager, key=key, force=how.force)
+    match answers.get(asked):
+        case None:
+            return Writing(asks=(asked,))
+        case Found(obj=became) if _is_same_applied(became, there):
+            return _claimed(manifest, there, record)
+        case Refused(code=code, because=because) if code == _CONFLICT:
+            return Writing(failed=because)
+        case _:
+            return Writing(action)
+
+
+def _body(manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApply) -> tuple[Made, str]:
+    """Return what is stated of an object, and the mark of it where some fields are not to be."""
+    obj: Obj = {key: value for key, value in manifest.obj.items() if key != "status"}
+    mark = ""
+    if how.ignore_fields:
+        reduced = without(obj, how.ignore_fields, "OnSpokePresent")
+        # Read as well, though nothing is taken away: what makes no sense is said before it matters.
+        without(obj, how.ignore_fields, "OnSpokeChange")
+        mark = digest(reduced)
+        obj = meta.with_annotation(reduced if there is not None else obj, CONFIG_HASH, mark)
+    # Records of other works state their mark under the same name: what is not restated would be taken off.
+    claims = [one for one in owners(there, record, orphaned=manifest.is_orphaned) if is_record(one)]
+    return meta.with_metadata(obj, ownerReferences=claims), mark
+
+
+def _stating(obj: Obj) -> list[Made]:
+    """Return who stated what of an object, whenever that was, as far as it is not its status."""
+    return [
+        {key: value for key, value in entry.items() if key != "time"}
+        for entry in meta.metadata(obj).get("managedFields") or ()
+        if not entry.get("subresource")
+    ]
+
+
+def _is_same_applied(one: Obj, two: Obj) -> bool:
+    return is_same(_still(one), _still(two)) and is_same(_stating(one), _stating(two))

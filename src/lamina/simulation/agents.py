@@ -1,0 +1,211 @@
+"""
+Who stands in for the agents of managed clusters, where a hub is played: no cluster of theirs is on paper.
+
+An agent that is not silent keeps its lease, applies what it is sent at once, and
+says a while later that it is available. One that has to say more, because the
+work has rules for that, says that it is done or that it went wrong.
+
+A lease is not renewed every minute, but once for a hundred years; whoever falls
+silent has renewed it for the last time just then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from lamina.core.controller import AnyController, Controller, Watch, itself, only
+from lamina.core.plan import NOTHING, Action, Plan, change, one_stage, remove_finalizer, set_status
+from lamina.core.questions import Answers
+from lamina.core.world import Change, World, whole
+from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP, WORK, WORK_VERSION
+from lamina.families.manifestwork.placement.clusters import AVAILABLE, LEASE_NAME
+from lamina.families.manifestwork.spoke.names import WORK_CLEANUP
+from lamina.families.manifestwork.spoke.registration import JOINED
+from lamina.objects import conditions, meta
+from lamina.objects.digest import sha256
+from lamina.objects.times import micro_stamp, moment
+from lamina.objects.types import Condition, GroupKind, Obj, Ref
+from lamina.paper import Paper
+
+_CLUSTER_VERSION = f"{CLUSTER_GROUP}/v1"
+_LEASE = GroupKind("coordination.k8s.io", "Lease")
+_FOR_GOOD = timedelta(days=36500)
+_SPREAD = 0.5
+"""Not all clusters are equally quick: some take half as long again."""
+_SAID = {JOINED: "ManagedClusterJoined", AVAILABLE: "ManagedClusterAvailable"}
+_SAYS_NOTHING, _NOT_APPLIED, _DEGRADED, _STUCK = "silent", "refused", "degraded", "stuck"
+
+
+class Ailing(Protocol):
+    """Who knows what is wrong with a cluster, or with what it was sent."""
+
+    def ails(self, cluster: str, images: Iterable[str], passed: timedelta) -> str: ...
+
+
+class Fleet(Struct, frozen=True, kw_only=True):
+    """The agents of all clusters: since when they are watched, how long they take, and what goes wrong with them."""
+
+    since: datetime
+    takes: timedelta
+    failures: Ailing
+
+    def ails(self, cluster: str, now: datetime, work: Obj | None = None) -> str:
+        return self.failures.ails(cluster, images(work or {}), now - self.since)
+
+    def spread(self, cluster: str) -> timedelta:
+        """Return how long a cluster takes: it depends on which it is, and on nothing else."""
+        return self.takes * (1 + _SPREAD * int(sha256(cluster.encode())[:8], 16) / 2**32)
+
+
+def agents(fleet: Fleet) -> tuple[AnyController, ...]:
+    """Return those who stand in for the agents that register clusters and do their works."""
+    return (_registering(fleet), _working(fleet))
+
+
+def lease_of(cluster: str) -> Ref:
+    return Ref("coordination.k8s.io/v1", _LEASE.kind, cluster, LEASE_NAME)
+
+
+def cluster_ref(name: str) -> Ref:
+    return Ref(_CLUSTER_VERSION, CLUSTER.kind, "", name)
+
+
+def images(value: Any) -> Iterator[str]:
+    """Yield the images of all containers in something, however deep."""
+    if isinstance(value, Mapping):
+        for name, held in value.items():
+            if name in ("containers", "initContainers") and isinstance(held, list):
+                yield from (str(one.get("image")) for one in held if isinstance(one, Mapping) and "image" in one)
+            else:
+                yield from images(held)
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from images(held)
+
+
+# ── that it is there ──
+
+
+class _Registered(Struct, frozen=True):
+    cluster: Obj
+    lease: Obj | None
+
+
+def _registering(fleet: Fleet) -> Controller[_Registered]:
+    def gather(world: World, ref: Ref) -> _Registered | None:
+        cluster = world.get(ref)
+        accepted = cluster is not None and (cluster.get("spec") or {}).get("hubAcceptsClient")
+        if cluster is None or not accepted or meta.is_deleting(cluster):
+            return None
+        return _Registered(cluster, world.get(lease_of(ref.name)))
+
+    def plan(view: _Registered, answers: Answers, now: datetime) -> Plan:
+        if fleet.ails(meta.name(view.cluster), now) == _SAYS_NOTHING:
+            return NOTHING
+        actions: list[Action] = []
+        status = view.cluster.get("status") or {}
+        said: Sequence[Condition] = status.get("conditions") or ()
+        for name, message in ((JOINED, "Managed cluster joined"), (AVAILABLE, "Managed cluster is available")):
+            said = conditions.with_condition(said, name, "True", now=now, reason=_SAID[name], message=message)
+        if (patch := set_status(view.cluster, {**status, "conditions": said})) is not None:
+            actions.append(patch)
+        renewed = moment(((view.lease or {}).get("spec") or {}).get("renewTime"))
+        if view.lease is not None and (renewed is None or renewed < now + _FOR_GOOD / 2):
+            actions.append(change(view.lease, _renewed_at(now + _FOR_GOOD)))
+        return one_stage("say so", actions, because="")
+
+    return Controller(
+        name="agents that register",
+        watches=(
+            Watch(selects=only(*CLUSTER), api_version=_CLUSTER_VERSION, concerns=itself),
+            Watch(selects=only(*_LEASE), concerns=_its_cluster, named=LEASE_NAME),
+        ),
+        gather=gather,
+        plan=plan,
+        manager="simulation",
+    )
+
+
+def fall_silent(paper: Paper, cluster: str) -> None:
+    """Have the agent of a cluster renew its lease for the last time."""
+    if paper.at(lease_of(cluster)) is not None:
+        paper.patch(lease_of(cluster), _renewed_at(paper.now))
+
+
+def clusters(paper: Paper) -> list[str]:
+    """Return the names of all managed clusters."""
+    return [ref.name for ref in paper.objects if ref.kind == CLUSTER.kind]
+
+
+def _renewed_at(when: datetime) -> Obj:
+    return {"spec": {"renewTime": micro_stamp(when)}}
+
+
+def _its_cluster(world: World, change: Change) -> Iterable[Ref]:
+    return (cluster_ref(meta.namespace(change.obj)),)
+
+
+# ── what it does with its works ──
+
+
+def _working(fleet: Fleet) -> Controller[Obj]:
+    def plan(work: Obj, answers: Answers, now: datetime) -> Plan:
+        ails = fleet.ails(meta.namespace(work), now, work)
+        if ails == _SAYS_NOTHING:
+            return NOTHING
+        if meta.is_deleting(work):
+            held = WORK_CLEANUP in meta.finalizers(work)
+            let_go = [remove_finalizer(work, WORK_CLEANUP)] if held else []
+            return one_stage("let go", let_go, because="its agent has taken back what it applied")
+        status, generation = work.get("status") or {}, meta.generation(work)
+        began = moment(status.get("simulatedSince") or "")
+        if status.get("simulatedGeneration") != generation or began is None:
+            began, status = now, {**status, "simulatedGeneration": generation, "simulatedSince": now.isoformat()}
+        done = began + fleet.spread(meta.namespace(work))
+        said = _said(work, ails, now, is_done=now >= done)
+        patch = set_status(work, {**status, "conditions": said})
+        return Plan(
+            stages=one_stage("say so", [patch] if patch is not None else [], because="").stages,
+            look_again=done - now if now < done else None,
+            because="its agent works on it" if now < done else "its agent has done what it can",
+        )
+
+    return Controller(
+        name="agents that work",
+        watches=(Watch(selects=only(*WORK), api_version=WORK_VERSION, concerns=itself, keep=whole),),
+        gather=lambda world, ref: world.get(ref),
+        plan=plan,
+        manager="simulation",
+    )
+
+
+def _ruled(work: Obj) -> set[str]:
+    """Return the conditions of a work that it has rules for."""
+    configs = (work.get("spec") or {}).get("manifestConfigs") or ()
+    return {str(rule.get("condition")) for one in configs for rule in one.get("conditionRules") or ()}
+
+
+def _said(work: Obj, ails: str, now: datetime, *, is_done: bool) -> list[Condition]:
+    """Return what an agent says of a work."""
+    said: Sequence[Condition] = (work.get("status") or {}).get("conditions") or ()
+    words = {"Applied": (ails != _NOT_APPLIED, "AppliedManifestWork")}
+    if ails != _NOT_APPLIED:
+        well = is_done and ails == ""
+        words["Available"] = (well, "ResourcesAvailable" if well else "ResourcesNotAvailable")
+        ruled = _ruled(work)
+        if "Progressing" in ruled:
+            words["Progressing"] = (not is_done or ails == _STUCK, "ConditionRulesAggregated")
+        if "Degraded" in ruled:
+            words["Degraded"] = (is_done and ails == _DEGRADED, "ConditionRulesAggregated")
+    for name, (holds, reason) in words.items():
+        message = f"{ails}, as was asked" if ails and is_done else "it is so on paper"
+        said = conditions.with_condition(
+            said, name, str(holds), now=now, reason=reason, message=message, generation=meta.generation(work)
+        )
+    return list(said)
+
+

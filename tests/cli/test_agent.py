@@ -1,0 +1,125 @@
+"""`lamina agent`: a cluster and its hub, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bed.patience import eventually
+from tests.cli.conftest import Lamina
+from tests.cli.test_up_and_down import api_of
+
+HUB = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+WORKS = "/apis/work.open-cluster-management.io/v1/namespaces/east/manifestworks"
+TEXT = "/api/v1/namespaces/default/configmaps/text"
+
+
+def up(lamina: Lamina, *arguments: str) -> Path:
+    """Start a server in the background, and return the kubeconfig that leads to it."""
+    file = lamina.home / f"{len(list(lamina.home.iterdir()))}.kubeconfig"
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--kubeconfig", str(file), *arguments)
+    return file
+
+
+def work(name: str, **data: str) -> dict[str, Any]:
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+    return {
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": {"name": name},
+        "spec": {"workload": {"manifests": [{**manifest, "data": data}]}},
+    }
+
+
+def test_what_keeps_an_agent_from_starting_is_said_in_a_sentence(lamina: Lamina, tmp_path: Path) -> None:
+    absent = tmp_path / "none-such"
+    said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", str(absent), code=1).stderr
+    assert f"{absent}" in said and "Traceback" not in said
+
+    broken = tmp_path / "broken"
+    broken.write_text("clusters: [")
+    said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", str(broken), code=1).stderr
+    assert "error: " in said and str(broken) in said and "Traceback" not in said
+
+    assert "Missing option '--hub-kubeconfig'" in lamina("agent", "--cluster", "east", code=2).stderr
+    assert "Missing option '--cluster'" in lamina("agent", "--hub-kubeconfig", str(broken), code=2).stderr
+
+
+def test_a_hub_that_is_none_or_does_not_know_the_cluster_is_named(lamina: Lamina) -> None:
+    plain = str(up(lamina, "--simulate", "off"))
+    said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", plain, "--kubeconfig", plain, code=1)
+    assert "is no hub: it serves no ManagedCluster" in said.stderr
+    assert "hint: make it one with `lamina run --families manifestwork`" in said.stderr
+
+    hub = str(up(lamina, "--simulate", "controllers", "--families", "manifestwork"))
+    said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", hub, "--kubeconfig", plain, code=1)
+    assert "knows no cluster 'east'" in said.stderr
+    assert "hint: have it known and accepted with --join" in said.stderr
+
+    said = lamina(
+        "agent", "--cluster", "east", "--hub-kubeconfig", hub, "--hub-context", "moon", code=1
+    )  # fmt: skip
+    assert "moon" in said.stderr and "Traceback" not in said.stderr
+
+
+def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(lamina: Lamina, tmp_path: Path) -> None:
+    spoke_file = up(lamina, "--families", "none")
+    hub_file = up(lamina, "--families", "manifestwork", "--simulate", "controllers")
+    folders = [tmp_path / "spoke", tmp_path / "hub"]
+    for folder in folders:
+        folder.mkdir()
+    spoke, hub = api_of(spoke_file, folders[0]), api_of(hub_file, folders[1])
+    process = lamina.start(
+        "agent", "--join", "--cluster", "east",
+        "--hub-kubeconfig", str(hub_file), "--kubeconfig", str(spoke_file),
+    )  # fmt: skip
+    assert process.stderr is not None
+    try:
+        assert "lamina is the agent of east on https://" in process.stderr.readline()
+        conditions = eventually(lambda: _conditions(hub.get(f"{HUB}/east").json), lambda said: len(said) == 3)
+        assert set(conditions.values()) == {"True"}
+        assert hub.get(f"{HUB}/east").json["status"]["version"]["kubernetes"].startswith("v1.")
+
+        eventually(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
+        eventually(lambda: spoke.get(TEXT).json.get("data") == {"colour": "red"})
+        eventually(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Available") == "True")
+
+        hub.delete(f"{WORKS}/text")
+        eventually(lambda: spoke.get(TEXT).code == 404)
+        eventually(lambda: hub.get(f"{WORKS}/text").code == 404)
+    finally:
+        process.terminate()
+        assert process.wait(timeout=120) == 0
+        process.stderr.close()
+
+
+def _conditions(obj: dict[str, Any]) -> dict[str, str]:
+    said = (obj.get("status") or {}).get("conditions") or ()
+    return {one["type"]: one["status"] for one in said}
+
+
+@pytest.mark.parametrize("families", ["all", "none"])
+def test_clusters_beside_a_hub_have_agents_and_leave_it_when_they_are_removed(
+    lamina: Lamina, tmp_path: Path, families: str
+) -> None:
+    hub = api_of(up(lamina, "--clusters", "east,west", "--families", families), tmp_path)
+    if families == "none":
+        assert hub.get(HUB).code == 404
+        return
+
+    def known() -> list[str]:
+        return [one["metadata"]["name"] for one in hub.get(HUB).json["items"]]
+
+    assert known() == ["east", "west"]
+    eventually(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
+    eventually(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Applied") == "True")
+
+    lamina("clusters", "add", "north")
+    eventually(lambda: len(_conditions(hub.get(f"{HUB}/north").json)) == 3)
+    lamina("clusters", "remove", "--yes", "east")
+    assert known() == ["north", "west"]
+    eventually(lambda: hub.get("/api/v1/namespaces/east").code == 404)
+    assert json.loads(lamina("clusters", "list", "-o", "json").stdout)[1]["name"] == "west"

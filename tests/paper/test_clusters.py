@@ -1,0 +1,173 @@
+"""One process on paper that looks at several clusters."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import pytest
+
+from lamina.core.controller import EVERYWHERE, AnyController, Controller, Watch, itself, only
+from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
+from lamina.core.questions import Answers, Found, Question, Read, Review
+from lamina.core.world import Change, World
+from lamina.errors import UnknownCluster
+from lamina.objects import meta
+from lamina.objects.types import Obj, Ref
+from lamina.paper import Desk, Paper, Play, planned, settle
+from lamina.paper.kinds import CONFIG_MAP, make
+
+CONFIG_MAPS = only("", "ConfigMap")
+
+
+def report() -> AnyController:
+    """Have the hub say what colour the map of its namespace `mine` has here, and copy it if there is none."""
+
+    def gather(world: World, ref: Ref) -> tuple[Obj, Obj | None] | None:
+        wanted = world.get(ref)
+        return (
+            (wanted, world.get(Ref("v1", "ConfigMap", "default", ref.name))) if wanted is not None else None
+        )
+
+    def plan(view: tuple[Obj, Obj | None], answers: Answers, now: datetime) -> Plan:
+        wanted, there = view
+        if there is None:
+            made = make(CONFIG_MAP, meta.name(wanted), data=wanted["data"])
+            return one_stage("copy it", [Create(obj=made)], because="the hub has it")
+        said = {"seen": there["data"]["colour"]}
+        if meta.annotations(wanted) == said:
+            return NOTHING
+        told = change(wanted, {"metadata": {"annotations": said}}, cluster="hub")
+        return one_stage("say so", [told], because="it is there")
+
+    def original(world: World, change: Change) -> Iterable[Ref]:
+        yield change.ref._replace(cluster="hub", namespace="mine")
+
+    return Controller(
+        name="report",
+        watches=(
+            Watch(selects=CONFIG_MAPS, concerns=itself, cluster="hub", namespace="mine"),
+            Watch(selects=CONFIG_MAPS, concerns=original),
+        ),
+        gather=gather,
+        plan=plan,
+    )
+
+
+def test_a_plan_is_carried_out_on_the_clusters_it_names() -> None:
+    spoke, hub = Paper(), Paper()
+    hub.create(make(CONFIG_MAP, "a", "mine", data={"colour": "red"}))
+    hub.create(make(CONFIG_MAP, "b", "yours", data={"colour": "red"}))
+
+    settle(spoke, report(), others={"hub": hub})
+
+    assert [ref.name for ref in spoke.objects] == ["a"]
+    assert meta.annotations(hub.get(Ref("v1", "ConfigMap", "mine", "a"))) == {"seen": "red"}
+    assert (
+        planned(spoke, report(), Ref("v1", "ConfigMap", "mine", "a", "hub"), others={"hub": hub}) == NOTHING
+    )
+
+
+def test_a_process_sees_its_own_writes_on_each_cluster_however_late_news_come() -> None:
+    spoke, hub = Paper(), Paper()
+    for number in range(20):
+        hub.create(make(CONFIG_MAP, f"m{number}", "mine", data={"colour": "red"}))
+    desk = Desk(spoke, (report(),), others={"hub": hub})
+    desk.horizon.on("hub").sight.holds = desk.sight.holds = True
+
+    Play(spoke, desk).pass_time(timedelta(minutes=1))
+
+    assert len(spoke.objects) == 20
+    assert not [one for one in desk.passes if one.failure is not None]
+
+
+def test_what_happens_on_one_cluster_is_heard_on_the_other() -> None:
+    spoke, hub = Paper(), Paper()
+    hub.create(make(CONFIG_MAP, "a", "mine", data={"colour": "red"}))
+    play = Play(spoke, Desk(spoke, (report(),), others={"hub": hub}))
+    play.pass_time(timedelta(seconds=1))
+
+    spoke.patch(Ref("v1", "ConfigMap", "default", "a"), {"data": {"colour": "blue"}})
+    play.pass_time(timedelta(seconds=1))
+
+    assert meta.annotations(hub.get(Ref("v1", "ConfigMap", "mine", "a"))) == {"seen": "blue"}
+    assert hub.now == spoke.now
+
+
+def test_without_the_cluster_it_names_nothing_is_decided() -> None:
+    spoke = Paper()
+    spoke.create(make(CONFIG_MAP, "a", data={"colour": "red"}))
+
+    with pytest.raises(UnknownCluster, match="hub"):
+        settle(spoke, report())
+
+
+def counting() -> AnyController:
+    """Write down at home how many maps there are elsewhere."""
+    sums = Ref("v1", "ConfigMap", "default", "sums")
+
+    def gather(world: World, ref: Ref) -> tuple[Obj | None, dict[str, str]]:
+        counted = {name: str(world.on(name).count(CONFIG_MAP.group_kind)) for name in world.clusters}
+        return world.get(sums), counted
+
+    def plan(view: tuple[Obj | None, dict[str, str]], answers: Answers, now: datetime) -> Plan:
+        there, counted = view
+        if there is None:
+            return one_stage("count", [Create(obj=make(CONFIG_MAP, "sums", data=counted))], because="")
+        if there["data"] == counted:
+            return NOTHING
+        gone = {name: None for name in there["data"] if name not in counted}
+        return one_stage("count again", [change(there, {"data": {**counted, **gone}})], because="")
+
+    return Controller(
+        name="counting",
+        watches=(Watch(selects=CONFIG_MAPS, concerns=lambda world, change: (sums,), cluster=EVERYWHERE),),
+        gather=gather,
+        plan=plan,
+    )
+
+
+def test_clusters_come_and_go_while_it_runs() -> None:
+    home, east, west = Paper(), Paper(), Paper()
+    for paper in (east, west):
+        paper.create(make(CONFIG_MAP, "a"))
+    desk = Desk(home, (counting(),), others={"east": east})
+    play = Play(home, desk)
+    play.settle()
+    sums = Ref("v1", "ConfigMap", "default", "sums")
+    assert home.get(sums)["data"] == {"east": "1"}
+
+    desk.bind("west", west)
+    play.settle()
+    assert home.get(sums)["data"] == {"east": "1", "west": "1"}
+
+    west.create(make(CONFIG_MAP, "b"))
+    desk.unbind("east")
+    play.settle()
+    assert home.get(sums)["data"] == {"west": "2"}
+
+
+def test_questions_are_put_to_the_cluster_they_name() -> None:
+    spoke, hub = Paper(), Paper()
+    hub.create(make(CONFIG_MAP, "sign"))
+    spoke.create(make(CONFIG_MAP, "x"))
+    asked: tuple[Question, ...] = (
+        Read(Ref("v1", "ConfigMap", "default", "sign", "hub")),
+        Review(body={"spec": {}}, key="may", cluster="hub"),
+    )
+    heard: list[Answers] = []
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        heard.append(answers)
+        return NOTHING
+
+    asking = Controller(
+        name="asking",
+        watches=(Watch(selects=CONFIG_MAPS, concerns=itself),),
+        gather=lambda world, ref: world.get(ref),
+        questions=lambda obj, answers: () if answers.known else asked,
+        plan=plan,
+    )
+    settle(spoke, asking, others={"hub": hub})
+
+    read, review = (heard[0].get(one) for one in asked)
+    assert isinstance(read, Found)
+    assert review == Found({"spec": {}, "status": {"allowed": True}})
