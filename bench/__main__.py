@@ -1,43 +1,8 @@
-"""The benchmark from the command line: `python -m bench`."""
+"""The benchmark of the two servers: `python -m bench`."""
 
-import argparse
 import sys
-from pathlib import Path
 
-from bench.run import compare
-from tests.bed.processes import end_tidily_on_signals
-from tests.bed.server import Which
-from tests.bed.trouble import BedError
-
-
-def main() -> int:
-    """Run the benchmark and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "--only", choices=["embedded", "real"], help="measure one server and compare with none"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=2, metavar="N", help="turns for each server (default: 2)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, metavar="S", help="how long each kind of request (default: 3)"
-    )
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write every figure of every round to this file"
-    )
-    asked = parser.parse_args()
-    both: tuple[Which, ...] = ("real", "embedded")
-    end_tidily_on_signals()
-    try:
-        return compare(
-            (asked.only,) if asked.only else both, rounds=asked.rounds, seconds=asked.seconds, save=asked.json
-        )
-    except BedError as trouble:
-        print(f"error: {trouble}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-
+from bench.server import main
 
 if __name__ == "__main__":
     sys.exit(main())

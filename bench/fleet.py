@@ -10,48 +10,25 @@ Management 1.3.0 took on a real server and two cores, its client limits lifted.
 
 import argparse
 import os
-import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import urlopen
 
+from bench.hub import SETS, WORKS, staged
 from bench.run import QUIET
-from bench.story import PATIENCE, Asked, Spent, Story, running
-from tests.bed.build import LOAD_GENERATOR, built
-from tests.bed.either import start_server
-from tests.bed.processes import end_tidily_on_signals, free_ports
-from tests.bed.server import Server, Which
+from bench.story import PATIENCE, Asked, Spent, Story
+from tests.bed.processes import end_tidily_on_signals
+from tests.bed.server import Which
 from tests.bed.trouble import BedError
 
-WORKS = "work.open-cluster-management.io"
-CLUSTERS = "cluster.open-cluster-management.io"
-PLACES = f"/apis/{CLUSTERS}/v1beta1/namespaces/default"
-SETS = f"/apis/{WORKS}/v1alpha1/namespaces/default/manifestworkreplicasets"
-ABOUT = (
-    "manifestworkreplicasets", "manifestworkreplicasets/status", "manifestworks", "controllerrevisions",
-    "placements", "placements/status", "placementdecisions", "placementdecisions/status", "events",
-)  # fmt: skip
-"""What the hub asks for; how their works do, agents alone say."""
 HANDFUL = 12
 """How many writes there may be beside one for each cluster: the revision, and what the status says on the way."""
-AGENTS = 8
 FLICKERS, FLICKERING = 100, 0.1
 TOUCHES, TOUCHING = 20, 0.25
 IDLE = 10.0
 _LOOK = 0.05
-_DECIDED = 100
-_PASSES = re.compile(
-    r'^controller_runtime_reconcile_total\{controller="manifestworkreplicaset".*?\} (\S+)$', re.MULTILINE
-)
-
 ORIGINAL = {
     "100 clusters, from nothing": "1.0 s, 104 requests, 0.3 s CPU, 5 passes",
     "300 clusters, from nothing": "2.4 s, 304 requests, 0.7 s CPU, 5 passes",
@@ -182,21 +159,36 @@ def _condition(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def roll(story: Story, size: int) -> Iterator[Row]:
     """Send something out to so many clusters, in every manner, and do nothing in every manner."""
     fleet = Fleet(story, size)
-    for work, ask in (
+    yield from _sent(
+        fleet,
         (f"{size:,} clusters, from nothing", Asked("POST", SETS, _replica_set("one"))),
         (f"an edit of all {size:,}", _edit("two", _ALL)),
         (f"an edit of {size:,}, a tenth at a time", _edit("three", _TENTH)),
-    ):
-        row = fleet.row(work, ask, fleet.is_out)
-        yield row
-        if row.spent is None:
-            # What comes next would be measured in the middle of it.
-            return
+    )
     yield from _still(story, size)
     story.ask(_edit("four", _ALL, phase="working"))
     fleet.until(fleet.is_sent)
     story.until_quiet()
     yield fleet.row(f"an abort of all {size:,}", _edit("four", _HURRY, phase="working"), fleet.is_back)
+
+
+def really_roll(story: Story, size: int) -> Iterator[Row]:
+    """Send something out to so many clusters whose agents apply it."""
+    yield from _sent(
+        Fleet(story, size),
+        (f"{size:,} clusters with real agents, from nothing", Asked("POST", SETS, _replica_set("one"))),
+        (f"an edit of all {size:,} with real agents", _edit("two", _ALL)),
+        (f"an edit of {size:,} with real agents, a tenth at a time", _edit("three", _TENTH)),
+    )
+
+
+def _sent(fleet: Fleet, *works: tuple[str, Asked]) -> Iterator[Row]:
+    for work, ask in works:
+        row = fleet.row(work, ask, fleet.is_out)
+        yield row
+        if row.spent is None:
+            # What comes next would be measured in the middle of it.
+            raise BedError(f"{work} was not done in time")
 
 
 def _still(story: Story, size: int) -> Iterator[Row]:
@@ -272,104 +264,21 @@ def _flickers(story: Story) -> Callable[[int], Asked]:
     return flicker
 
 
-# What is there before
-
-
-@contextmanager
-def staged(which: Which, size: int) -> Iterator[Story]:
-    """A fresh server with `lamina run` on it, agents that answer at once, and a placement that selects everybody."""
-    with start_server(which) as server:
-        [port] = free_ports(1)
-        metrics = f"127.0.0.1:{port}"
-        with running(server, "manifestwork", "--metrics-address", metrics) as pid:
-            story = Story(server, pid, ABOUT, partial(_passes, f"http://{metrics}/metrics"))
-            _given(story, size)
-            with _agents(server):
-                yield story
-
-
-def _passes(url: str) -> int:
-    with urlopen(url) as answer:
-        return sum(int(float(count)) for count in _PASSES.findall(answer.read().decode()))
-
-
-@contextmanager
-def _agents(server: Server) -> Iterator[None]:
-    command: list[str | Path] = [
-        built(LOAD_GENERATOR),
-        "--op=agents",
-        f"--address={urlsplit(server.url).netloc}",
-        f"--ca={server.ca_file}",
-        f"--clients={AGENTS}",
-    ]
-    agents = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert agents.stdin is not None and agents.stdout is not None
-    try:
-        print(server.token, file=agents.stdin, flush=True)
-        if agents.stdout.readline().strip() != "ready":
-            raise BedError("the agents did not start")
-        yield
-        if agents.poll() is not None:
-            raise BedError("the agents gave up before the end")
-    finally:
-        agents.stdin.close()
-        agents.wait()
-
-
-def _given(story: Story, size: int) -> None:
-    """Have the clusters' namespaces there, and the decisions of a placement that nobody schedules."""
-    story.each(size, lambda number: Asked("POST", "/api/v1/namespaces", _named(f"c{number}")))
-    story.ask(Asked("POST", f"{PLACES}/placements", _placement()))
-    slices = range(0, size, _DECIDED)
-    for number, first in enumerate(slices, 1):
-        name = f"all-decision-{number}"
-        labels = {f"{CLUSTERS}/placement": "all", f"{CLUSTERS}/decision-group-index": "0"}
-        decision = {**_named(name), "apiVersion": f"{CLUSTERS}/v1beta1", "kind": "PlacementDecision"}
-        decision["metadata"]["labels"] = labels
-        chosen = [
-            {"clusterName": f"c{one}", "reason": ""} for one in range(first, min(first + _DECIDED, size))
-        ]
-        story.ask(Asked("POST", f"{PLACES}/placementdecisions", decision))
-        status = {"status": {"decisions": chosen}}
-        story.ask(Asked("PATCH", f"{PLACES}/placementdecisions/{name}/status", status))
-    if story.server.name == "real":
-        _whole(story, size)
-
-
-def _whole(story: Story, size: int) -> None:
-    """Wait until every namespace has what a real control plane makes in it: that is work, and none of ours."""
-    started = time.monotonic()
-    for plural in ("serviceaccounts", "configmaps"):
-        while (
-            story.get(f"/api/v1/{plural}?limit=1", f"LIST {plural}")["metadata"].get("remainingItemCount", 0)
-            < size
-        ):
-            if time.monotonic() - started > PATIENCE:
-                raise BedError(f"there were no {size} {plural} within {PATIENCE:.0f} s")
-            time.sleep(0.5)
-
-
-def _named(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name}}
-
-
-def _placement() -> Mapping[str, Any]:
-    unscheduled = {f"{CLUSTERS}/experimental-scheduling-disable": "true"}
-    metadata = {"name": "all", "annotations": unscheduled}
-    return {"apiVersion": f"{CLUSTERS}/v1beta1", "kind": "Placement", "metadata": metadata, "spec": {}}
-
-
 # The table
 
 
-def measured(which: Which, sizes: Sequence[int]) -> list[Row]:
+def measured(which: Which, sizes: Sequence[int], real_agents: int) -> list[Row]:
     """Return the rows of one server; each size has a fresh one."""
     rows: list[Row] = []
-    for size in sizes:
-        with staged(which, size) as story:
-            for row in roll(story, size):
-                print(f"  {row.work}", file=sys.stderr, flush=True)
-                rows.append(row)
+    works = [(size, False) for size in sizes] + [(size, True) for size in (real_agents,) if size]
+    for size, really in works:
+        with staged(which, size, really=really) as story:
+            try:
+                for row in really_roll(story, size) if really else roll(story, size):
+                    print(f"  {row.work}", file=sys.stderr, flush=True)
+                    rows.append(row)
+            except BedError as trouble:
+                print(f"error: {trouble}", file=sys.stderr, flush=True)
     return rows
 
 
@@ -398,7 +307,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fleet", description=__doc__)
     parser.add_argument("--only", choices=["embedded", "real"], help="one server and not both")
     parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[100, 300, 1000], metavar="N", help="how many clusters"
+        "--sizes", nargs="*", type=int, default=[100, 300, 1000], metavar="N", help="how many clusters"
+    )
+    parser.add_argument(
+        "--real-agents", type=int, default=100, metavar="N", help="how many clusters with real agents"
     )
     asked = parser.parse_args()
     end_tidily_on_signals()
@@ -407,7 +319,7 @@ def main() -> int:
     late = False
     for which in (asked.only,) if asked.only else both:
         print(f"A fleet on the {which} server", flush=True)
-        rows = measured(which, asked.sizes)
+        rows = measured(which, asked.sizes, asked.real_agents)
         print(f"{table(rows)}\n{growth(rows)}\n", flush=True)
         late = late or any(row.spent is None for row in rows)
     print(f"{os.cpu_count()} processors, {time.monotonic() - started:.0f} s in all")

@@ -16,7 +16,7 @@ import orjson
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import AlreadyExists, NotFound, SettingsError, UnknownKind
+from lamina.errors import AlreadyExists, LaminaError, NotFound, SettingsError, UnknownKind
 from lamina.families.manifestwork.crds import spoke_definitions
 from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP, CLUSTER_SET, WORK, WORK_VERSION
 from lamina.families.manifestwork.placement.eligible import SET_LABEL
@@ -154,10 +154,18 @@ class EmbeddedHub:
         self._address, self._version = address, version
 
     async def join(self, name: str) -> None:
-        await join(self._client, name, self._address(name))
+        """Have the hub know a cluster; where it cannot be told, the cluster is there all the same."""
+        try:
+            await join(self._client, name, self._address(name))
+        except LaminaError as unheard:
+            log.warning("the hub was not told of a cluster", cluster=name, because=str(unheard))
 
     async def leave(self, name: str) -> None:
-        await leave(self._client, name)
+        """Have the hub forget a cluster; where it cannot be told, the cluster is gone all the same."""
+        try:
+            await leave(self._client, name)
+        except LaminaError as unheard:
+            log.warning("the hub was not told of a cluster's end", cluster=name, because=str(unheard))
 
     def agent(self, name: str, cluster: EmbeddedCluster) -> Manager:
         """Return the agent of a cluster, ready to be run."""

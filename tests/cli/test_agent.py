@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,30 @@ WORKS = "/apis/work.open-cluster-management.io/v1/namespaces/east/manifestworks"
 TEXT = "/api/v1/namespaces/default/configmaps/text"
 
 
-def up(lamina: Lamina, *arguments: str) -> Path:
-    """Start a server in the background, and return the kubeconfig that leads to it."""
-    file = lamina.home / f"{len(list(lamina.home.iterdir()))}.kubeconfig"
-    lamina("up", "--detach", "--ephemeral", "--port", "0", "--kubeconfig", str(file), *arguments)
-    return file
+class Servers:
+    """Several servers in the background."""
+
+    def __init__(self, lamina: Lamina) -> None:
+        self._lamina = lamina
+        self._count = 0
+
+    def __call__(self, *arguments: str) -> Path:
+        """Start one, and return the kubeconfig that leads to it."""
+        self._count += 1
+        file = self._lamina.home / f"{self._count}.kubeconfig"
+        self._lamina("up", "--detach", "--ephemeral", "--port", "0", "--kubeconfig", str(file), *arguments)
+        return file
+
+    def stop(self) -> None:
+        for one in json.loads(self._lamina("status", "-o", "json").stdout):
+            self._lamina("down", "--port", one["url"].rpartition(":")[2])
+
+
+@pytest.fixture
+def up(lamina: Lamina) -> Iterator[Servers]:
+    servers = Servers(lamina)
+    yield servers
+    servers.stop()
 
 
 def work(name: str, **data: str) -> dict[str, Any]:
@@ -48,13 +68,13 @@ def test_what_keeps_an_agent_from_starting_is_said_in_a_sentence(lamina: Lamina,
     assert "Missing option '--cluster'" in lamina("agent", "--hub-kubeconfig", str(broken), code=2).stderr
 
 
-def test_a_hub_that_is_none_or_does_not_know_the_cluster_is_named(lamina: Lamina) -> None:
-    plain = str(up(lamina, "--simulate", "off"))
+def test_a_hub_that_is_none_or_does_not_know_the_cluster_is_named(lamina: Lamina, up: Servers) -> None:
+    plain = str(up("--simulate", "off"))
     said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", plain, "--kubeconfig", plain, code=1)
     assert "is no hub: it serves no ManagedCluster" in said.stderr
     assert "hint: make it one with `lamina run --families manifestwork`" in said.stderr
 
-    hub = str(up(lamina, "--simulate", "controllers", "--families", "manifestwork"))
+    hub = str(up("--simulate", "controllers", "--families", "manifestwork"))
     said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", hub, "--kubeconfig", plain, code=1)
     assert "knows no cluster 'east'" in said.stderr
     assert "hint: have it known and accepted with --join" in said.stderr
@@ -65,9 +85,11 @@ def test_a_hub_that_is_none_or_does_not_know_the_cluster_is_named(lamina: Lamina
     assert "moon" in said.stderr and "Traceback" not in said.stderr
 
 
-def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(lamina: Lamina, tmp_path: Path) -> None:
-    spoke_file = up(lamina, "--families", "none")
-    hub_file = up(lamina, "--families", "manifestwork", "--simulate", "controllers")
+def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(
+    lamina: Lamina, up: Servers, tmp_path: Path
+) -> None:
+    spoke_file = up("--families", "none")
+    hub_file = up("--families", "manifestwork", "--simulate", "controllers")
     folders = [tmp_path / "spoke", tmp_path / "hub"]
     for folder in folders:
         folder.mkdir()
@@ -103,9 +125,9 @@ def _conditions(obj: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("families", ["all", "none"])
 def test_clusters_beside_a_hub_have_agents_and_leave_it_when_they_are_removed(
-    lamina: Lamina, tmp_path: Path, families: str
+    lamina: Lamina, up: Servers, tmp_path: Path, families: str
 ) -> None:
-    hub = api_of(up(lamina, "--clusters", "east,west", "--families", families), tmp_path)
+    hub = api_of(up("--clusters", "east,west", "--families", families), tmp_path)
     if families == "none":
         assert hub.get(HUB).code == 404
         return

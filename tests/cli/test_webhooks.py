@@ -121,7 +121,16 @@ def test_a_service_is_registered_with_its_port_and_the_certificate_is_for_its_na
         "caBundle": "cGVt",
     }
     assert [(one["failurePolicy"], bool(one.get("matchConditions"))) for one in registered["webhooks"]] == [
-        ("Ignore", False),
+        ("Ignore", True),
         ("Fail", True),
         ("Ignore", False),
     ]
+
+
+def test_a_server_elsewhere_is_spared_what_we_write_ourselves() -> None:
+    def conditions(way: Way) -> list[str]:
+        return [one["name"] for one in configuration(checks(), way)["webhooks"][0].get("matchConditions", ())]
+
+    assert conditions(Way(url="https://a")) == ["asks-for-something-else"]
+    assert conditions(Way(url="https://a", user='a "b"')) == ["asks-for-something-else", "is-not-ours"]
+    assert conditions(Way(url="https://a", user="a", apart=False)) == []

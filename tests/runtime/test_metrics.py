@@ -215,3 +215,12 @@ def test_an_address_is_a_host_and_a_port_or_none(text: str, where: tuple[str, in
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="expected an address"):
         address(text)
+
+
+def test_whether_a_lease_is_held_is_told_when_somebody_asks() -> None:
+    metrics, held = Metrics(), [False]
+    metrics.leads("lamina", lambda: held[0])
+    assert b'leader_election_master_status{name="lamina"} 0.0' in metrics.text()
+
+    held[0] = True
+    assert b'leader_election_master_status{name="lamina"} 1.0' in metrics.text()

@@ -140,11 +140,11 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def serving(*command: str) -> AsyncIterator[int]:
+async def serving(*command: str, by: str = sys.executable) -> AsyncIterator[int]:
     """Run a hook of an example in a process of its own; the port it is given is where `PORT` is said."""
     port = free_port()
     said = [str(port) if word == "PORT" else word for word in command]
-    process = await asyncio.create_subprocess_exec(sys.executable, *said)
+    process = await asyncio.create_subprocess_exec(by, *said)
     try:
         async with asyncio.timeout(PATIENCE):
             while True:

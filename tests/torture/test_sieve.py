@@ -1,11 +1,12 @@
-"""Every roll, with a death, a stale view and unseen states at every moment of it; prints how much that was."""
+"""Every rollout of every family, with a death, a stale view and unseen states at every moment; prints how much that was."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from lamina.testing.sieve import Figures, Scenario, sieve
-from tests.unit.families.metacontroller.stories import scenarios
+from tests.unit.families.manifestwork.stories import scenarios as rollouts
+from tests.unit.families.metacontroller.stories import scenarios as rolls
 
 _SO_FAR: list[Figures] = []
 
@@ -18,6 +19,6 @@ def figures(request: pytest.FixtureRequest) -> Iterator[None]:
         reporter.write_line(f"\nsieve: {sum(_SO_FAR, Figures())}")
 
 
-@pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: one.name)
-def test_a_roll_bears_whatever_happens_at_any_moment(scenario: Scenario) -> None:
+@pytest.mark.parametrize("scenario", (*rolls(), *rollouts()), ids=lambda one: one.name)
+def test_a_rollout_bears_whatever_happens_at_any_moment(scenario: Scenario) -> None:
     _SO_FAR.append(sieve(scenario))

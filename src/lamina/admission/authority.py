@@ -8,6 +8,7 @@ certificate of its own with it.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from lamina.objects.types import Obj, Ref
 from lamina.server.certificates import ensure_certificates, write_private
 
 _CERTIFICATE, _KEY = "ca.crt", "ca.key"
+_TRIES, _PAUSE = 20, 0.1
 
 
 class Secrets(Struct, frozen=True, kw_only=True):
@@ -34,7 +36,7 @@ class Secrets(Struct, frozen=True, kw_only=True):
 
 async def authority(folder: Path, client: Client, secrets: Secrets) -> None:
     """Put the authority that all replicas have into a folder, making it where there is none."""
-    for _ in range(2):
+    for _ in range(_TRIES):
         try:
             _keep(folder, await client.get(secrets.ref))
             return
@@ -44,8 +46,8 @@ async def authority(folder: Path, client: Client, secrets: Secrets) -> None:
             await client.create(_secret(secrets, made.certificate_pem, made.key_pem))
             return
         except AlreadyExists:
-            # Another replica was quicker: what it made is the one.
-            continue
+            # Another replica was quicker: what it made is the one, as soon as it can be read.
+            await asyncio.sleep(_PAUSE)
     raise LaminaError(f"{secrets.ref} comes and goes: there is no authority to make a certificate with")
 
 

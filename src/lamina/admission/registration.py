@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -31,6 +32,8 @@ class Way(Struct, frozen=True, kw_only=True):
     port: int = _PORT
     authority: bytes = b""
     apart: bool = True
+    user: str = ""
+    """Who we are to the server, where that is known: it need not ask about what we write ourselves."""
 
     @property
     def host(self) -> str:
@@ -81,7 +84,10 @@ def configuration(checks: Sequence[Check], way: Way) -> Made:
 
 
 def _webhook(check: Check, way: Way) -> Made:
-    conditions = {"matchConditions": [dict(one) for one in check.conditions]} if way.apart else {}
+    conditions = [dict(one) for one in check.conditions] if way.apart else []
+    if way.apart and way.user and check.ours:
+        ours = f"request.userInfo.username == {json.dumps(way.user)} && {check.ours}"
+        conditions.append({"name": "is-not-ours", "expression": f"!({ours})"})
     # Judging asks who may do what and writes nothing, so a dry run can be judged too.
     return {
         "name": check.name,
@@ -92,5 +98,5 @@ def _webhook(check: Check, way: Way) -> Made:
         "sideEffects": "None",
         "timeoutSeconds": check.seconds,
         "admissionReviewVersions": ["v1"],
-        **conditions,
+        **({"matchConditions": conditions} if conditions else {}),
     }

@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from lamina.admission.authority import Secrets, authority
 from lamina.admission.registration import Way, configuration
@@ -43,30 +45,22 @@ async def serving(
     is, every check says itself what becomes of a write.
     """
     folder = Path(tempfile.mkdtemp(prefix="lamina-webhook-"))
-    runner = web.AppRunner(_application(Reviewer(checks, client, log)), access_log=None)
+    runner = web.AppRunner(
+        _application(Reviewer(checks, client, log), urlsplit(way.url).path.rstrip("/")), access_log=None
+    )
     renewing = None
     try:
         await authority(folder, client, secrets)
-        made = _certificates(folder, way)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(made.server.certificate, made.server.key)
+        shown = Shown(folder, way.host)
         await runner.setup()
         try:
-            await web.TCPSite(runner, bind[0] or None, bind[1], ssl_context=context).start()
+            await web.TCPSite(runner, bind[0] or None, bind[1], ssl_context=shown.context).start()
         except OSError as taken:
             raise SettingsError(f"cannot listen on {bind[0]}:{bind[1]}: {taken.strerror}") from None
-        port = int(runner.addresses[0][1])
-        trusted = Way(
-            url=way.url,
-            namespace=way.namespace,
-            name=way.name,
-            port=way.port,
-            authority=made.authority.certificate_pem,
-        )
+        trusted = replace(way, authority=shown.authority, user=await _user(client))
         await client.apply(configuration(checks, trusted), manager=_MANAGER, force=True)
-        renewing = asyncio.create_task(_renew(folder, way, context, log))
-        yield port
+        renewing = asyncio.create_task(_renew(shown, log))
+        yield int(runner.addresses[0][1])
     finally:
         if renewing is not None:
             renewing.cancel()
@@ -76,26 +70,59 @@ async def serving(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _certificates(folder: Path, way: Way) -> Certificates:
-    return ensure_certificates(folder, [way.host], "lamina-webhook", ())
+async def _user(client: Client) -> str:
+    """Return who we are to a server; nothing where it does not say."""
+    try:
+        said = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+    except LaminaError:
+        return ""
+    return str(((said.get("status") or {}).get("userInfo") or {}).get("username") or "")
 
 
-async def _renew(folder: Path, way: Way, context: ssl.SSLContext, log: Logger) -> None:
-    """Have the certificate made anew when it is about to end; whoever connects then is shown the new one."""
-    shown = _certificates(folder, way).server.certificate_pem
+class Shown:
+    """The certificate that whoever connects is shown, made with the authority in a folder."""
+
+    def __init__(self, folder: Path, host: str) -> None:
+        self._folder, self._host = folder, host
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._shown = b""
+        self.renew()
+
+    @property
+    def authority(self) -> bytes:
+        return self._made().authority.certificate_pem
+
+    def renew(self) -> bool:
+        """Show another certificate if there has to be one, to whoever connects from now on; say whether it had."""
+        pair = self._made().server
+        if pair.certificate_pem == self._shown:
+            return False
+        self._shown = pair.certificate_pem
+        self.context.load_cert_chain(pair.certificate, pair.key)
+        return True
+
+    def _made(self) -> Certificates:
+        return ensure_certificates(self._folder, [self._host], "lamina-webhook", ())
+
+
+async def _renew(shown: Shown, log: Logger) -> None:
     while True:
         await asyncio.sleep(_LOOKS_AGAIN)
-        made = _certificates(folder, way)
-        if made.server.certificate_pem != shown:
-            shown = made.server.certificate_pem
-            context.load_cert_chain(made.server.certificate, made.server.key)
-            log.info("certificate of the webhook renewed")
+        try:
+            if shown.renew():
+                log.info("certificate of the webhook renewed")
+        except OSError as trouble:
+            # There are weeks left, and it is tried again.
+            log.error("certificate of the webhook not renewed", because=str(trouble))
 
 
-def _application(reviewer: Reviewer) -> web.Application:
+def _application(reviewer: Reviewer, before: str) -> web.Application:
+    """Return what answers below a path, and at none: whoever stands before us may take theirs off or not."""
+
     async def answer(request: web.Request) -> web.Response:
         try:
-            made = await reviewer.answer(request.path, await request.read())
+            made = await reviewer.answer(request.path.removeprefix(before), await request.read())
         except BadQuestion as wrong:
             return web.Response(status=400, text=f"{wrong}\n")
         except LaminaError as trouble:
@@ -103,6 +130,6 @@ def _application(reviewer: Reviewer) -> web.Application:
         return web.Response(body=made, content_type="application/json")
 
     application = web.Application(client_max_size=_MOST)
-    for path in reviewer.checks:
+    for path in {*reviewer.checks, *(f"{before}{path}" for path in reviewer.checks)}:
         application.router.add_post(path, answer)
     return application

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from lamina.client.transport import Transport
 from lamina.rates import Bucket
 from lamina.runtime.meter import CallMeter, Meter
+
+if TYPE_CHECKING:
+    from lamina.runtime.leases import Leases
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OFF = ("", "0")
@@ -48,6 +52,12 @@ class Counting:
     def meters(self) -> Callable[[str], Meter]:
         return self._metrics.of if self._metrics is not None else lambda name: Meter()
 
+    def leads(self, leases: Leases) -> None:
+        """Have it told which Leases this process holds."""
+        if self._metrics is not None:
+            for number, name in enumerate(leases.names):
+                self._metrics.leads(name, partial(_holds, leases, number))
+
     def counted(self, transport: Transport) -> Transport:
         return self._metrics.metered(transport) if self._metrics is not None else transport
 
@@ -82,3 +92,7 @@ class Counting:
 
                 await served.enter_async_context(profiled(flags["pprof_address"]))
             yield
+
+
+def _holds(leases: Leases, number: int) -> bool:
+    return number in leases.held

@@ -110,6 +110,7 @@ async def _serve(
         if terms is not None:
             # Who is kept waiting by a limit of requests must not lose its Lease over it.
             leases = Leases(Client(transport), _identity(), terms, log)
+            counting.leads(leases)
         manager = product.product(
             client,
             wanted,

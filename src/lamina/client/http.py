@@ -20,11 +20,13 @@ from yarl import URL
 
 from lamina.client.kubeconfig import Access
 from lamina.client.leave import check_leave
+from lamina.client.lines import Answer, Lines
 from lamina.client.transport import Query, Response
 from lamina.errors import NotLeading, SettingsError, Unreachable
 
 _TOKEN_AGE = 60.0
 _LONG = 512 * 1024
+_WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
@@ -41,7 +43,10 @@ class HttpTransport:
         self._base = access.server.rstrip("/")
         self._ordinary = aiohttp.ClientTimeout(total=timeout, sock_connect=10.0)
         self._streaming = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=silence)
+        self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
+        self._lines: Lines | None = None
+        self._context: ssl.SSLContext | None = None
         self._token, self._token_read = access.token, float("-inf")
 
     async def request(
@@ -54,13 +59,15 @@ class HttpTransport:
         body: bytes | None = None,
         streams: bool = False,
     ) -> Response:
-        url = self._base + quote(path, safe="/:@!$&'()*+,;=~")
+        target = quote(path, safe="/:@!$&'()*+,;=~")
         if query:
-            url = f"{url}?{urlencode(query)}"
+            target = f"{target}?{urlencode(query)}"
+        if method in _WRITES and not streams and (body is None or len(body) <= _LONG):
+            return await self._written(method, path, target, headers, body)
         try:
             answer = await self._opened().request(
                 method,
-                URL(url, encoded=True),
+                URL(self._base + target, encoded=True),
                 headers={**headers, **self._credentials()},
                 # A long one goes in pieces, or nothing else happens in this process until it has gone.
                 data=io.BytesIO(body) if body is not None and len(body) > _LONG else body,
@@ -71,7 +78,26 @@ class HttpTransport:
             raise Unreachable(f"{method} {self._base}{path}: {_words(error)}") from error
         return _Response(answer, f"{method} {self._base}{path}")
 
+    async def _written(
+        self, method: str, path: str, target: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Response:
+        if self._lines is None:
+            self._lines = Lines(self._base, self._tls(), self._timeout)
+        try:
+            answer = await self._lines.send(method, target, {**headers, **self._credentials()}, body)
+        except (OSError, ValueError) as error:
+            raise Unreachable(f"{method} {self._base}{path}: {_words(error)}") from error
+        return _Read(answer)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._context is None and self._base.startswith("https:"):
+            self._context = _tls(self._access)
+        return self._context
+
     async def close(self) -> None:
+        if self._lines is not None:
+            await self._lines.close()
+            self._lines = None
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -81,7 +107,7 @@ class HttpTransport:
         if self._session is None:
             connector = _Connector(
                 limit=0,
-                ssl=_tls(self._access) if self._base.startswith("https:") else True,
+                ssl=self._tls() or True,
                 keepalive_timeout=55.0,
             )
             # The default buffer of 64 KiB would pause a watch for every large object.
@@ -125,6 +151,22 @@ class _Connector(aiohttp.TCPConnector):
             connection.release()
             raise
         return connection
+
+
+class _Read:
+    """An answer that has been read to its end."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.status, self.headers, self._body = answer
+
+    async def read(self) -> bytes:
+        return self._body
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    async def close(self) -> None:
+        pass
 
 
 class _Response:

@@ -62,8 +62,10 @@ class Check(Struct, frozen=True, kw_only=True):
     One question that servers ask about writes.
 
     `name` is what it is called in a refusal, and `path` where it is answered.
-    `rules` say which writes it is about, and `conditions`, where a server knows
-    them, which of those: rules and match conditions of a webhook.
+    `rules` say which writes it is about, and `conditions`, where a server is
+    elsewhere and asking is dear, which of those: rules and match conditions of a
+    webhook. `ours` is an expression that is true of what we write ourselves out of
+    what was judged before.
     """
 
     name: str
@@ -72,4 +74,5 @@ class Check(Struct, frozen=True, kw_only=True):
     judge: Callable[[Attempt], Verdict]
     absence: Absence = Absence.LETS_PASS
     conditions: tuple[Obj, ...] = ()
+    ours: str = ""
     seconds: int = 5

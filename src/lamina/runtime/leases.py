@@ -96,6 +96,11 @@ class Leases:
         return tuple(shard.number for shard in self._shards if self._is_held(shard))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Return what the leases are called, by the numbers of their shards."""
+        return tuple(shard.ref.name for shard in self._shards)
+
+    @property
     def _patience(self) -> float:
         """Return how long an answer is waited for: there is time for another try before the deadline."""
         return self._terms.deadline / 2

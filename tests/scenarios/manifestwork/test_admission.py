@@ -42,7 +42,7 @@ class Judge:
         self._serving: Any = None
 
     async def come(self) -> None:
-        way = Way(url=f"https://127.0.0.1:{self.port}")
+        way = Way(url=f"https://127.0.0.1:{self.port}/some/where")
         self._serving = serving(checks(), self.client, way, ("127.0.0.1", self.port), SECRETS, log)
         await self._serving.__aenter__()
 

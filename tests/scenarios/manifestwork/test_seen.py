@@ -81,6 +81,9 @@ async def test_what_an_abort_looks_like_and_the_way_on(stage: Stage, terminal: T
         assert told["because"] == now.message()
         assert set(told["targets"].values()) == {1}
 
+        followed = await terminal("watch", "mwrs/app", "--until", "aborted")
+        assert followed.count("aborted") == 2, "a state and a sentence, and then it ends"
+
         listed = await terminal.read("revisions", "list", OWNER)
         assert [(one["revision"], one["state"], len(one["targets"])) for one in listed] == [
             (2, "wanted", 0),

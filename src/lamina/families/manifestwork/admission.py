@@ -20,6 +20,7 @@ import orjson
 from lamina.core.admission import FINE, Absence, Attempt, Check, Leave, Verdict
 from lamina.families.manifestwork.names import (
     CLUSTER_GROUP,
+    OWNER,
     PLACEMENT,
     REPLICA_SET,
     WORK,
@@ -36,9 +37,9 @@ _LONGEST_LABEL = 63
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _IGNORED = ("spreadPolicy", "sortBy", "scoreRateLimit")
 """What a placement may say and no scheduler of ours heeds."""
-_EXECUTED = (
-    "has(object.spec) && has(object.spec.executor) && (oldObject == null || oldObject.spec != object.spec)"
-)
+_CHANGED = "oldObject == null || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"
+_EXECUTED = f"has(object.spec) && has(object.spec.executor) && ({_CHANGED})"
+_OURS = f"request.kind.kind == 'ManifestWork' && has(object.metadata.labels) && '{OWNER}' in object.metadata.labels"
 
 
 def checks(limit: int = LIMIT, *, schedules: bool = True) -> tuple[Check, ...]:
@@ -52,6 +53,9 @@ def checks(limit: int = LIMIT, *, schedules: bool = True) -> tuple[Check, ...]:
                 _rule(WORK_GROUP, "manifestworkreplicasets", ["v1alpha1", "v1"]),
             ),
             judge=partial(judge_manifests, limit=limit),
+            conditions=({"name": "asks-for-something-else", "expression": _CHANGED},),
+            # What a replica set sends was judged when its template was written.
+            ours=_OURS,
         ),
         Check(
             name=f"executors.{WORK_GROUP}",

@@ -41,11 +41,13 @@ class Key(NamedTuple):
 class Notes:
     """What is known of a child that is wanted: by itself, and of the one that is there, for as long as it is the same."""
 
-    __slots__ = ("body", "desired", "equal", "futile", "rehearsal", "statement", "verdict")
+    __slots__ = ("became", "body", "desired", "equal", "futile", "rehearsal", "statement", "verdict")
 
     def __init__(self) -> None:
         self.statement: Statement | None = None
         self.body: Made | None = None
+        self.became: Once[Made] = Once()
+        """What the one that is there would become."""
         self.desired: Once[bool] = Once()
         """Whether there is nothing to do about it."""
         self.equal: Once[bool] = Once()

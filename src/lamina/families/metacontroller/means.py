@@ -16,6 +16,7 @@ from lamina.core.plan import Action, Apply, Create, change
 from lamina.core.questions import Answers, Found, Refused, Rehearse
 from lamina.families.metacontroller.apply import (
     differs,
+    holds_already,
     is_as_last_applied,
     merged,
     new_child,
@@ -140,7 +141,10 @@ class Means:
     def update(self, child: Desired, observed: Obj) -> tuple[Action, ...]:
         """Return what makes a child as it should be, in place."""
         if not self.view.setup.applies:
-            return (change(observed, create_merge_patch(observed, merged(observed, child.obj))),)
+            became = child.notes.became.find(observed)
+            if became is None:
+                became = merged(observed, child.obj, child.notes.statement)
+            return (change(observed, create_merge_patch(observed, became)),)
         body = {**self._body(child)}
         body["metadata"] = {**body["metadata"], "uid": meta.uid(observed)}
         applied = Apply(obj=body, force=True, manager=self.view.setup.applies_as)
@@ -172,7 +176,10 @@ class Means:
 def _is_as_merged(child: Desired, observed: Obj) -> bool:
     if child.notes.statement is None:
         child.notes.statement = statement(child.obj)
-    return not differs(observed, merged(observed, child.obj, child.notes.statement))
+    if holds_already(observed, child.obj, child.notes.statement):
+        return True
+    became = child.notes.became.keep(merged(observed, child.obj, child.notes.statement), observed)
+    return not differs(observed, became)
 
 
 def _is_made_so(child: Desired, observed: Obj) -> bool:

@@ -3,7 +3,7 @@ Rollouts over a fleet on paper, whatever somebody does to them in the meantime: 
 
 Agents take half a second to answer, and one whose namespace has a config map
 `away` says nothing, so that a rollout has a middle. What is promised of every
-rollout is checked after each write.
+rollout is checked after each write, whatever has gone wrong before it.
 """
 
 from collections import Counter
@@ -182,9 +182,8 @@ def said_before_sent(wrote: Wrote) -> None:
     for _ in sent([wrote.action]):
         assert isinstance(wrote.action, Create | Replace)
         tag, status = meta.labels(wrote.action.obj)[HASH], _owner(wrote.before).get("status") or {}
-        if wrote.mishap is not Mishap.STALE:
-            goal = status.get("currentRevision" if status.get("abortedTime") else "updateRevision")
-            assert tag == goal, f"{wrote.action.ref} is sent {tag}, and the status says {goal}"
+        goal = status.get("currentRevision" if status.get("abortedTime") else "updateRevision")
+        assert tag == goal, f"{wrote.action.ref} is sent {tag}, and the status says {goal}"
         if wrote.mishap in (None, Mishap.DEATH):
             # That somebody else took away a revision cannot be known before it is heard.
             assert tag in _kept(wrote.before), f"{wrote.action.ref} is sent {tag}, which is not kept"
@@ -209,12 +208,14 @@ def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
 
     def check(wrote: Wrote) -> None:
         status = _owner(wrote.before).get("status") or {}
-        if wrote.mishap is Mishap.STALE or status.get("abortedTime") or not sent([wrote.action]):
+        if status.get("abortedTime") or not sent([wrote.action]):
             return
         assert isinstance(wrote.action, Create | Replace)
         tag = meta.labels(wrote.action.obj)[HASH]
         works = [obj for ref, obj in wrote.paper.objects.items() if ref.kind == WORK.kind]
-        on_the_way = {meta.namespace(one) for one in works if meta.labels(one)[HASH] == tag and not _is_done(one)}
+        on_the_way = {
+            meta.namespace(one) for one in works if meta.labels(one)[HASH] == tag and not _is_done(one)
+        }
         busy = on_the_way & _selected(wrote.paper)
         assert len(busy) <= at_once, f"{sorted(busy)} are on the way"
 
@@ -228,7 +229,11 @@ def _selected(paper: Paper) -> set[str]:
 def _is_done(work: Obj) -> bool:
     said = (work.get("status") or {}).get("conditions") or ()
     found = conditions.find(said, "Progressing")
-    return found is not None and found["status"] == "False" and found["observedGeneration"] == meta.generation(work)
+    return (
+        found is not None
+        and found["status"] == "False"
+        and found["observedGeneration"] == meta.generation(work)
+    )
 
 
 def the_spec_is_somebody_elses(wrote: Wrote) -> None:
@@ -298,5 +303,7 @@ def scenarios() -> Iterator[Scenario]:
             # Nothing is sent twice, whoever dies.
             deeds=lambda paper: Counter(sent(paper.journal)),
             ends=timedelta(minutes=2),
+            # Shorter than the five seconds a cluster is given: whoever hears nothing for longer than that
+            # cannot tell an answer that is late from one that it has not heard.
             lasts=timedelta(seconds=2),
         )

@@ -12,10 +12,12 @@ from lamina.core.questions import Answers
 from lamina.families.metacontroller.apply import (
     as_go_writes,
     differs,
+    holds_already,
     is_as_last_applied,
     last_applied,
     merged,
     new_child,
+    statement,
 )
 from lamina.families.metacontroller.desired import desired
 from lamina.families.metacontroller.hooks import Response
@@ -184,6 +186,25 @@ def test_a_new_child_is_as_desired(desired: Made) -> None:
     child = new_child(wanted)
 
     assert not differs(child, merged(child, wanted))
+
+
+@given(bodies(), bodies(), booleans())
+def test_what_holds_already_would_become_what_it_is(observed: Made, desired: Made, made_so: bool) -> None:
+    """Where merging is left out, it would have changed nothing; what was made as desired and never touched holds."""
+    wanted = {"apiVersion": "v1", "kind": "Child", "metadata": {"name": "c"}, **desired}
+    child = there({**observed, **desired} if made_so else observed, desired)
+
+    if holds_already(child, wanted, statement(wanted)):
+        assert merged(child, wanted) == child
+        assert not differs(child, merged(child, wanted))
+
+
+def test_a_plain_child_that_nobody_touched_holds_already() -> None:
+    wanted = {"apiVersion": "v1", "kind": "Child", "metadata": {"name": "c"}, "a": {"x": [1, 2], "y": True}}
+    child = there({"a": {"x": [1, 2], "y": True, "defaulted": 3}}, {"a": wanted["a"]})
+
+    assert holds_already(child, wanted, statement(wanted))
+    assert not holds_already({**child, "a": {"x": [1, 2], "y": 1}}, wanted, statement(wanted))
 
 
 @given(bodies(), bodies())

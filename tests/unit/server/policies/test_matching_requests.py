@@ -38,7 +38,27 @@ def attempt(group: str, version: str, plural: str, **other: Any) -> Attempt:
 def match(written: dict[str, Any], one: Attempt) -> Kind | None:
     labels = {"here": {"team": "a"}}
     versions = [kind for kind in KINDS.values() if kind.bucket == one.kind.bucket]
-    return Matcher(written).match(one, labels.get, lambda kind: versions)
+    matcher = Matcher(written)
+    found = matcher.match(one, labels.get, lambda kind: versions)
+    # Whatever is meant must not have been left out beforehand.
+    assert found is None or matcher.could(versions, one.operation, one.subresource)
+    return found
+
+
+def test_requests_of_a_sort_that_no_rule_names_are_never_looked_at() -> None:
+    rule = {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["deployments"],
+    }
+    matcher, kind = Matcher({"resourceRules": [rule]}), KINDS["apps", "v1", "deployments"]
+
+    assert matcher.could([kind], "CREATE", "")
+    assert not matcher.could([kind], "UPDATE", "")
+    assert not matcher.could([kind], "CREATE", "status")
+    assert not matcher.could([KINDS["", "v1", "pods"]], "CREATE", "")
+    assert Matcher({}).could([kind], "DELETE", "")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def agent(
 def works(who: Agent) -> Controller[View]:
     """Return the controller that applies works."""
     return Controller(
-        name=f"work-{who.cluster}",
+        name="work-agent",
         watches=(
             Watch(
                 selects=only(*WORK),
@@ -55,7 +55,7 @@ def works(who: Agent) -> Controller[View]:
 def records(who: Agent) -> Controller[closing.View]:
     """Return the controller that empties and evicts the records of works."""
     return Controller(
-        name=f"applied-work-{who.cluster}",
+        name="applied-work-agent",
         watches=(
             Watch(selects=only(*APPLIED_WORK), api_version=WORK_VERSION, concerns=itself),
             Watch(

@@ -70,7 +70,7 @@ def registration(agent: Agent, version: str = "") -> Controller[View]:
         )
 
     return Controller(
-        name=f"registration-{agent.cluster}",
+        name="registration-agent",
         watches=(
             Watch(
                 selects=only(*CLUSTER),

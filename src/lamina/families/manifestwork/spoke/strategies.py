@@ -87,21 +87,32 @@ def _claimed(manifest: Manifest, there: Obj | None, record: Obj) -> Writing:
 def _updated(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers) -> Writing:
     assert there is not None
     wanted = _replacement(manifest, there, record, keys)
-    if not _is_same_metadata(wanted, there):
-        return Writing(Replace(obj=wanted))
     if is_same(_content(wanted), _content(there)):
-        return AS_WANTED
-    asked = Rehearse(
-        obj=wanted, manager=AGENT, key=digest(["replace", _still(wanted), _still(there)]), replaces=True
-    )
+        return AS_WANTED if _is_same_metadata(wanted, there) else Writing(Replace(obj=wanted))
+    whole = _became(wanted, there, answers)
+    if whole.asks or not whole.failed:
+        return whole
+    # The server will not have less than is there: a job without the selector that it was given, say.
+    laid: Made = {**_laid_over(there, wanted), "metadata": wanted["metadata"]}
+    if is_same(_content(laid), _content(there)):
+        return AS_WANTED if _is_same_metadata(laid, there) else Writing(Replace(obj=laid))
+    partly = _became(laid, there, answers)
+    return partly if not partly.failed else Writing(Replace(obj=laid))
+
+
+def _became(wanted: Obj, there: Obj, answers: Answers) -> Writing:
+    """Return what is written to have one object take the place of another, as far as that changes anything."""
+    key = digest(["replace", _still(wanted), _still(there)])
+    asked = Rehearse(obj=wanted, manager=AGENT, key=key, replaces=True)
     match answers.get(asked):
         case None:
             return Writing(asks=(asked,))
-        case Found(obj=became) if is_same(_content(became), _content(there)):
+        case Found(obj=became) if _is_same_metadata(became, there) and is_same(
+            _content(became), _content(there)
+        ):
             return AS_WANTED
-        case Refused() if covers(_content(there), _content(wanted)):
-            # Everything that is wanted is there, and the server will not have less.
-            return AS_WANTED
+        case Refused(because=because):
+            return Writing(failed=because)
         case _:
             return Writing(Replace(obj=wanted))
 
@@ -144,17 +155,14 @@ def _content(obj: Obj) -> Made:
     }
 
 
-def covers(there: Any, wanted: Any) -> bool:
-    """Say whether everything that is wanted is there; what is empty or null may as well not be."""
-    if isinstance(wanted, Mapping):
-        if not isinstance(there, Mapping):
-            return not any(wanted.values()) and there is None
-        return all(covers(there.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, list):
-        if not isinstance(there, list):
-            return not wanted and there is None
-        return len(there) == len(wanted) and all(map(covers, there, wanted))
-    return wanted is None or is_same(there, wanted)
+def _laid_over(there: Any, wanted: Any) -> Any:
+    """Return what is wanted with everything that is there and that it does not speak of."""
+    if isinstance(there, Mapping) and isinstance(wanted, Mapping):
+        laid = {key: _laid_over(there.get(key), value) for key, value in wanted.items() if value is not None}
+        return {**there, **laid}
+    if isinstance(there, list) and isinstance(wanted, list) and len(there) == len(wanted):
+        return [_laid_over(one, two) for one, two in zip(there, wanted, strict=True)]
+    return wanted
 
 
 def _still(obj: Obj) -> Made:

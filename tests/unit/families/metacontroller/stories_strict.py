@@ -1,0 +1,246 @@
+"""
+Rolls on paper, whatever somebody does to them in the meantime: the stories that the sieve tells.
+
+A kubelet that takes two seconds makes pods ready, so that a roll has a middle.
+What is promised of every roll is checked after each write.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from lamina.core.controller import Controller, Watch, itself, only
+from lamina.core.plan import NOTHING, Action, Apply, Create, Delete, Patch, Plan, change, one_stage
+from lamina.core.questions import Answers
+from lamina.objects import conditions, meta
+from lamina.objects.types import Made, Obj, Ref
+from lamina.paper import Paper
+from lamina.testing.sieve import Mishap, Scenario, Step, Wrote
+from tests.unit.families.metacontroller.catset import PARENT, REVISION, Cats, touched
+
+WAYS: Mapping[str, dict[str, Any]] = {
+    "recreate": {"method": "RollingRecreate"},
+    "in place": {"method": "RollingInPlace"},
+    "recreate, server-side": {"method": "RollingRecreate", "applies": True},
+    "in place, server-side": {"method": "RollingInPlace", "applies": True},
+    "recreate, two at once": {"method": "RollingRecreate", "maxUnavailable": 2},
+}
+WORKS = timedelta(seconds=1)
+"""Until there is nothing to do but wait for a pod."""
+GETS_READY = timedelta(seconds=3)
+_TAKES = timedelta(seconds=2)
+
+
+def _run(pod: Obj, answers: Answers, now: datetime) -> Plan:
+    """Have a pod's status say what runs, and two seconds later that it is ready."""
+    status, image = pod.get("status") or {}, pod["spec"]["image"]
+    if status.get("image") != image:
+        since = {
+            "image": image,
+            "since": now.isoformat(),
+            "conditions": [{"type": "Ready", "status": "False"}],
+        }
+        return one_stage(
+            "start it", [change(pod, {"status": since}, "status")], because="it has another image"
+        )
+    if conditions.is_true(status["conditions"], "Ready"):
+        return NOTHING
+    due = datetime.fromisoformat(status["since"]) + _TAKES
+    if now < due:
+        return Plan(look_again=due - now, because="it takes a while")
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return one_stage("say so", [change(pod, {"status": ready}, "status")], because="it is ready")
+
+
+KUBELET: Controller[Obj] = Controller(
+    name="kubelet",
+    watches=(Watch(selects=only("", "Pod"), concerns=itself),),
+    gather=lambda world, ref: world.get(ref),
+    plan=_run,
+    manager="kubelet",
+)
+
+
+def given() -> Cats:
+    cats = Cats()
+    cats.start()
+    return cats
+
+
+def wants(**spec: Any) -> Step:
+    return lambda paper: paper.patch(PARENT, {"spec": spec})
+
+
+def image(name: str) -> Step:
+    return wants(template={"image": name})
+
+
+def loses_pods(paper: Paper) -> None:
+    """One dies before its turn, one after it."""
+    for name in ("nginx-0", "nginx-2"):
+        if (ref := Ref("v1", "Pod", "default", name)) in paper.objects:
+            paper.delete(ref)
+
+
+def loses_revisions(paper: Paper) -> None:
+    for revision in paper.listed(REVISION):
+        paper.delete(meta.ref(revision))
+
+
+def is_deleted(paper: Paper) -> None:
+    paper.delete(PARENT)
+
+
+STORIES: Mapping[str, Sequence[Step]] = {
+    "a plain roll": (image("two"),),
+    "scaled up in the middle": (image("two"), WORKS, wants(replicas=5)),
+    "scaled down in the middle": (image("two"), WORKS, wants(replicas=1)),
+    "scaled down and up": (image("two"), WORKS, wants(replicas=1), WORKS, wants(replicas=3)),
+    "turned round in the middle": (image("two"), WORKS, GETS_READY, image("one")),
+    "changed again in the middle": (image("two"), WORKS, GETS_READY, GETS_READY, image("three")),
+    "children die in the middle": (image("two"), WORKS, loses_pods),
+    "revisions are lost in the middle": (image("two"), WORKS, loses_revisions),
+    "deleted in the middle": (image("two"), WORKS, is_deleted),
+}
+
+
+# ── what is promised ──
+
+
+def _claims(objects: Mapping[Ref, Made]) -> dict[str, dict[str, int]]:
+    """Return each pod, and the images of the revisions that claim it with how new they are."""
+    claimed: dict[str, dict[str, int]] = {}
+    for revision in (obj for ref, obj in objects.items() if ref.kind == REVISION.kind):
+        wanted = revision["parentPatch"]["spec"]["template"]["image"]
+        number = int(meta.annotations(revision)["metacontroller.k8s.io/revision-number"])
+        for group in revision["children"]:
+            for name in group["names"]:
+                claimed.setdefault(name, {})[wanted] = number
+    return claimed
+
+
+def _image(action: Action) -> str:
+    obj: Made | Any = None
+    if action.ref.kind == "Pod":
+        obj = action.obj if isinstance(action, Create | Apply) else None
+        obj = action.patch if isinstance(action, Patch) else obj
+    return str(obj["spec"]["image"]) if obj and "spec" in obj else ""
+
+
+def claimed_before_made(wrote: Wrote) -> None:
+    """A child is never made anything but what the newest claim on it says, as far as that can be seen."""
+    made, claims = _image(wrote.action), _claims(wrote.paper.objects)
+    # Whoever takes away every record, unseen, takes away what was said before it is done.
+    claimed = claims.get(wrote.action.ref.name)
+    if made and claimed:
+        assert made == max(claimed, key=lambda one: claimed[one]), (
+            f"{wrote.action.ref} is made {made}: {claimed}"
+        )
+
+
+def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
+    """
+    No write moves more than may move at once.
+
+    Whoever starts with the past before its eyes cannot know who is on the way
+    already, nor who was called back: no server shows the past to somebody who
+    starts, and if one did, one more would move than may. It still ends where it
+    should, and everything else that is promised holds even then.
+    """
+
+    def check(wrote: Wrote) -> None:
+        if False:
+            return
+        before, claims = _claims(wrote.before), _claims(wrote.paper.objects)
+        there = {
+            ref.name: obj["spec"]["image"] for ref, obj in wrote.paper.objects.items() if ref.kind == "Pod"
+        }
+        for wanted in {image for images in claims.values() for image in images}:
+            gained = [
+                name
+                for name, images in claims.items()
+                if wanted == max(images, key=lambda one: images[one])
+                and wanted not in before.get(name, {})
+                and before.get(name)
+                and there.get(name) != wanted
+            ]
+            assert len(gained) <= at_once, f"{gained} are moved by one write"
+
+    return check
+
+
+def control_never_moves_back_by_itself(wrote: Wrote) -> None:
+    """A child passes to an older snapshot only where the spec asks for that one."""
+    parent = wrote.paper.objects.get(PARENT)
+    if parent is None or wrote.mishap is Mishap.STALE:
+        return
+    before, after = _claims(wrote.before), _claims(wrote.paper.objects)
+    for name in before.keys() & after.keys():
+        was, now = (max(claims[name], key=claims[name].__getitem__) for claims in (before, after))
+        if now != parent["spec"]["template"]["image"]:
+            assert after[name][now] >= before[name][was], f"{name} passes from {was} back to {now}"
+
+
+def numbers_grow(wrote: Wrote) -> None:
+    """No number is given to two snapshots."""
+    given: dict[str, Any] = {}
+    for ref, revision in wrote.paper.objects.items():
+        if ref.kind == REVISION.kind:
+            number = meta.annotations(revision)["metacontroller.k8s.io/revision-number"]
+            assert given.setdefault(number, revision["parentPatch"]) == revision["parentPatch"], (
+                f"two are number {number}"
+            )
+
+
+def snapshots_stay(wrote: Wrote) -> None:
+    """What a revision holds never changes."""
+    for ref, revision in wrote.before.items():
+        now = wrote.paper.objects.get(ref)
+        if ref.kind == REVISION.kind and now is not None and meta.uid(now) == meta.uid(revision):
+            assert now["parentPatch"] == revision["parentPatch"], f"{ref} holds something else"
+
+
+def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
+    """A revision that alone claims a child that is wanted is kept."""
+    parent = wrote.paper.objects.get(PARENT)
+    if not isinstance(wrote.action, Delete) or wrote.action.ref.kind != REVISION.kind or parent is None:
+        return
+    wanted = {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
+    lost = wanted & (_claims(wrote.before).keys() - _claims(wrote.paper.objects).keys())
+    assert not lost or meta.is_deleting(parent), f"nobody claims {sorted(lost)} any more"
+
+
+def outcome(paper: Paper) -> Any:
+    """Return what a roll leads to: which pods of which image, which revisions with whom, and what is said of it."""
+    assert isinstance(paper, Cats)
+    revisions = [
+        (one["parentPatch"], [{**group, "names": sorted(group["names"])} for group in one["children"]])
+        for one in paper.revisions()
+    ]
+    said = paper.condition()["status"] if PARENT in paper.objects else "gone"
+    return paper.pods(), revisions, said
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield each story, told in each way."""
+    for way, how in WAYS.items():
+        for name, steps in STORIES.items():
+            controller = Cats().controller(**how, finalizes=is_deleted in steps)
+            yield Scenario(
+                name=f"{name}, {way}",
+                given=given,
+                steps=steps,
+                controllers=(controller,),
+                others=(KUBELET,),
+                promises=(
+                    claimed_before_made,
+                    keeps_the_pace(how.get("maxUnavailable", 1)),
+                    control_never_moves_back_by_itself,
+                    numbers_grow,
+                    snapshots_stay,
+                    nothing_in_use_is_forgotten,
+                ),
+                outcome=outcome,
+                # In place, a child still says that it is ready of what it was: who dies may be quicker than its kubelet.
+                deeds=(lambda paper: sorted(touched(paper))) if how["method"] == "RollingRecreate" else None,
+            )
