@@ -14,7 +14,7 @@ help:
 	@echo "make test         formatting, linting, types, import contracts, tests"
 	@echo "make conformance  the same conformance and scenario tests on a real kube-apiserver"
 	@echo "make e2e          Kubernetes' own end-to-end suite on the embedded server"
-	@echo "make scenarios    which acceptance scenarios are covered, which are open and why"
+	@echo "make scenarios    which acceptance scenarios pass on both servers, which are open and why"
 	@echo "make bench        the embedded server beside kube-apiserver, as ratios"
 	@echo "make torture      the long tests: kill -9 under load, again and again; programs nobody has played yet"
 
@@ -60,6 +60,7 @@ e2e: $(READY)
 	$(BIN)/python -m tests.bed e2e
 
 scenarios: $(READY)
+	$(BIN)/python -m tests.bed build real kubectl
 	$(BIN)/python -m tests.bed scenarios
 
 # All of it takes most of an hour; one part alone: make bench PARTS=fleet OPTIONS="--only embedded --sizes 100"

@@ -218,7 +218,9 @@ class EmbeddedCluster:
     async def _run(self, manager: Manager, tasks: Background) -> None:
         self.managers.append(manager)
         tasks.start(manager.run())
-        await manager.ready()
+        # Whoever looks at other clusters may have to wait for them; this one is there without.
+        if not manager.looks_elsewhere:
+            await manager.ready()
 
     def _actors(self) -> tuple[AnyController, ...]:
         actors = embedded_actors(self._authority)

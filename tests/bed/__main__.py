@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.bed import build, e2e, scenarios
 from tests.bed.either import start_server
 from tests.bed.processes import end_tidily_on_signals
+from tests.bed.server import Which
 from tests.bed.trouble import BedError
 
 
@@ -60,7 +61,10 @@ def _checks(asked: argparse.Namespace) -> int:
 
 
 def _scenarios(asked: argparse.Namespace) -> int:
-    return scenarios.report(asked.server, kubectl=asked.kubectl)
+    if asked.keep is not None:
+        return scenarios.keep(asked.server, asked.keep, kubectl=asked.kubectl)
+    servers: tuple[Which, ...] = ("embedded", "real") if asked.server == "both" else (asked.server,)
+    return scenarios.report(servers, kubectl=asked.kubectl)
 
 
 def _e2e(asked: argparse.Namespace) -> int:
@@ -91,8 +95,10 @@ def _parser() -> argparse.ArgumentParser:
     _server_options(one)
 
     one = commands.add_parser("scenarios", help="run what is listed, and say what is open and why")
+    one.add_argument("--server", choices=["embedded", "real", "both"], default="both")
+    one.add_argument("--keep", type=Path, metavar="FILE", help="write what became of each id there, as JSON")
+    one.add_argument("--kubectl", metavar="WHICH", help="a pinned minor (0.35, 0.34) or a file")
     one.set_defaults(run=_scenarios)
-    _server_options(one)
 
     one = commands.add_parser("e2e", help="run tests of Kubernetes' own suite")
     one.add_argument("names", nargs="*", metavar="NAME", help="as in wanted.txt; those in due.txt if none")

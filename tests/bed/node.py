@@ -36,7 +36,14 @@ def command(name: str) -> str:
 
 def _install(folder: Path) -> None:
     venv.create(folder, with_pip=True)
-    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     done = subprocess.run([*install, PACKAGE], cwd=folder, stdout=sys.stderr, check=False)
     if done.returncode != 0:
         raise BedError(f"{PACKAGE} cannot be had: pip says why above")

@@ -6,15 +6,20 @@ that must pass on the embedded server; the others are open, and `needs` says
 what they wait for. A landing may add lines to the list and removes none.
 """
 
+import json
 import os
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.bed.server import Which
+from tests.bed.trouble import BedError
 
 ROOT = Path(__file__).parents[2]
 TESTS = ("tests/conformance/checks", "tests/scenarios")
@@ -60,6 +65,8 @@ class Record:
 
     needs: str | None
     tests: int = 0
+    shows: list[str] = field(default_factory=list)
+    """What its tests say, each once."""
     seconds: float = 0.0
     passed: int = 0
     failures: list[str] = field(default_factory=list)
@@ -87,6 +94,9 @@ class Recorder:
             if found := marked(item):
                 record = self.records.setdefault(found[0], Record(needs=found[1]))
                 record.tests += 1
+                sentence = _sentence(getattr(item, "originalname", item.name))
+                if sentence not in record.shows:
+                    record.shows.append(sentence)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -129,27 +139,59 @@ def run_ids(which: Which, ids: Sequence[str], *, kubectl: str | None = None) -> 
     return 1 if failed or absent or recorder.broken or not ran else 0
 
 
-def report(which: Which, *, kubectl: str | None = None) -> int:
-    """Run what is listed, list what is open and why, and return an exit code."""
-    must = listed()
-    started = time.monotonic()
-    recorder = _run(which, ",".join(must) or "none", kubectl)
+def report(servers: Sequence[Which], *, kubectl: str | None = None) -> int:
+    """Run what is listed on each server, show both results side by side, and return an exit code."""
+    must, started = listed(), time.monotonic()
+    found = {which: _apart(which, kubectl) for which in servers}
     print()
-    for identifier in sorted({*KNOWN, *must, *recorder.records}):
-        record = recorder.records.get(identifier)
-        if identifier in must:
-            verdict = record.verdict if record and record.tests else "no test"
-            print(f"{identifier}  covered  {verdict}")
-            for sentence in record.elsewhere if record else ():
-                print(f"{identifier}           not here: {sentence}")
-        else:
-            why = f"needs {record.needs}" if record and record.needs else "not listed yet"
-            print(f"{identifier}  open     {why if record else 'no test'}")
-    bad = [one for one in must if one not in recorder.records or recorder.records[one].verdict != "ok"]
+    print("\n".join(table(found, must)))
+    bad = [one for one in must if not all(_is_good(which, found[which].get(one)) for which in servers)]
     print(f"\n{len(must) - len(bad)} of {len(must)} listed pass, in {time.monotonic() - started:.0f} s")
     if bad:
         print(f"listed and not passing: {', '.join(bad)}")
-    return 1 if bad or recorder.broken else 0
+    return 1 if bad else 0
+
+
+def table(found: Mapping[Which, Mapping[str, Record]], must: Sequence[str]) -> Iterator[str]:
+    """Yield a line an id: what became of it on each server and what its tests show, or why it is open."""
+    yield f"{'':8}" + "".join(f"{which:10}" for which in found)
+    for identifier in sorted({*KNOWN, *must, *(name for one in found.values() for name in one)}):
+        records = [one.get(identifier) for one in found.values()]
+        known = next((record for record in records if record is not None), None)
+        if identifier not in must:
+            why = f"needs {known.needs}" if known and known.needs else "not listed yet"
+            yield f"{identifier:8}open: {why if known else 'no test'}"
+            continue
+        verdicts = "".join(f"{record.verdict if record else 'no test':10}" for record in records)
+        yield f"{identifier:8}{verdicts}{'; '.join(known.shows) if known else ''}"
+        for which, record in zip(found, records, strict=True):
+            for sentence in record.elsewhere if record else ():
+                yield f"{'':8}not on the {which} server: {sentence}"
+
+
+def _is_good(which: Which, record: Record | None) -> bool:
+    """Say whether an id passes; what a real server cannot be made to show is shown on ours."""
+    if record is None:
+        return False
+    return record.verdict == "ok" or (which == "real" and record.verdict == "-" and bool(record.elsewhere))
+
+
+def _apart(which: Which, kubectl: str | None) -> dict[str, Record]:
+    """Run what is listed in a process of its own: which server it is for is decided when tests are loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "records.json"
+        command = [sys.executable, "-m", "tests.bed", "scenarios", "--server", which, "--keep", str(kept)]
+        done = subprocess.run([*command, *(("--kubectl", kubectl) if kubectl else ())], cwd=ROOT, check=False)
+        if done.returncode != 0 or not kept.exists():
+            raise BedError(f"the scenarios broke down on the {which} server: see above")
+        return {name: Record(**fields) for name, fields in json.loads(kept.read_text()).items()}
+
+
+def keep(which: Which, file: Path, *, kubectl: str | None = None) -> int:
+    """Run what is listed, write what became of it to a file, and return an exit code."""
+    recorder = _run(which, ",".join(listed()) or "none", kubectl)
+    file.write_text(json.dumps({name: asdict(record) for name, record in recorder.records.items()}))
+    return 1 if recorder.broken else 0
 
 
 def _run(which: Which, ids: str | None, kubectl: str | None) -> Recorder:
@@ -161,7 +203,16 @@ def _run(which: Which, ids: str | None, kubectl: str | None) -> Recorder:
     if kubectl:
         os.environ["LAMINA_TEST_KUBECTL"] = kubectl
     recorder = Recorder()
-    quiet = ["-p", "no:terminal", "-p", "no:cacheprovider", "-o", "addopts=--strict-markers"]
+    quiet = [
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=--strict-markers --import-mode=importlib",
+    ]
+    # Our own plugin is of the package that this program has loaded already.
+    quiet += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     ended = pytest.main(
         [*quiet, f"--rootdir={ROOT}", *(str(ROOT / one) for one in TESTS)], plugins=[recorder]
     )

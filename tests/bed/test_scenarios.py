@@ -3,7 +3,7 @@
 import pytest
 
 from tests.bed import scenarios
-from tests.bed.scenarios import KNOWN, Record, is_due, listed
+from tests.bed.scenarios import KNOWN, Record, is_due, listed, table
 from tests.bed.server import Which
 
 
@@ -45,3 +45,21 @@ def test_an_id_without_a_passed_test_is_not_ok() -> None:
     assert Record(needs=None, tests=1).verdict == "-"
     assert Record(needs=None, tests=2, passed=1, failures=["why"]).verdict == "FAIL"
     assert Record(needs=None, tests=1, passed=1).verdict == "ok"
+
+
+def test_both_results_stand_side_by_side_with_what_the_tests_show() -> None:
+    ours = {
+        "C01": Record(needs=None, tests=1, passed=1, shows=["it is so"]),
+        "C03": Record(needs="pods", tests=1),
+    }
+    theirs = {"C01": Record(needs=None, tests=1, shows=["it is so"], elsewhere=["it is so: nobody can"])}
+
+    told = list(table({"embedded": ours, "real": theirs}, ["C01", "C02"]))
+
+    assert told[:5] == [
+        "        embedded  real      ",
+        "C01     ok        -         it is so",
+        "        not on the real server: it is so: nobody can",
+        "C02     no test   no test   ",
+        "C03     open: needs pods",
+    ]

@@ -11,7 +11,7 @@ from lamina.clock import ManualClock
 from lamina.core.controller import Controller, Watch, nobody, only
 from lamina.core.plan import NOTHING
 from lamina.core.world import card
-from lamina.errors import NotFound
+from lamina.errors import NotFound, UnknownCluster
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
@@ -178,3 +178,35 @@ async def test_versions_of_one_cluster_are_not_compared_with_those_of_another() 
         assert not waiting.done()
         hub.informer._reached("5")
         await waiting
+
+
+async def test_whoever_waits_for_a_kind_that_nobody_follows_any_more_goes_on() -> None:
+    what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
+    informer = Informer(Client(Script()), what, lambda change: None, structlog.get_logger())
+    sight = Sight(Client(Script()), Gone())
+    sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: informer})
+    waiting = asyncio.ensure_future(sight.settled())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    informer.end()
+    sight.arrange(Kinds(), {})
+
+    await waiting
+
+
+async def test_whoever_waits_for_a_cluster_that_is_taken_away_is_told() -> None:
+    async with asyncio.TaskGroup() as group:
+        client, log = Client(Script()), structlog.get_logger()
+        lookout = Lookout("hub", client, Catalogue(client, log), group, log)
+        sight = Sight(client, Gone(), (Watch(selects=only("", "ConfigMap"), concerns=nobody, cluster="hub"),))
+        sight.bind({"hub": lookout})
+        waiting = asyncio.ensure_future(sight.settled())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+
+        lookout.end()
+        sight.bind({})
+
+        with pytest.raises(UnknownCluster):
+            await waiting

@@ -1,5 +1,6 @@
 """Controllers that come and go as objects do, and what they ask to follow."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
 from functools import partial
@@ -85,6 +86,18 @@ async def test_a_controller_comes_with_its_object_and_works_on_what_was_there_be
 
         await until_painted(client, "a", "red")
         await until_painted(client, "b", "red")
+
+
+async def test_nobody_comes_any_more_once_a_process_is_to_end(client: Client) -> None:
+    async with running(client, sources=[PAINTERS]) as manager:
+        await manager.finish(60)
+
+        await client.create(order("red"))
+        await until(client, at("order"), lambda obj: obj is not None)
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+        assert manager.names == ()
 
 
 async def test_a_controller_that_was_wanted_before_the_start_runs_from_the_start(client: Client) -> None:

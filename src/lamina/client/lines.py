@@ -68,12 +68,16 @@ class Lines:
                 # It may have ended while nobody used it.
                 if line.has_heard or method not in _AGAIN:
                     raise
+        # No connection is made in vain.
+        check_leave(method)
         return await self._asked(await self._fresh(), method, request)
 
     async def close(self) -> None:
         self._closed = True
         while self._idle:
             self._idle.pop().end()
+        # Hanging up takes the loop a turn.
+        await asyncio.sleep(0)
 
     def _waiting(self) -> _Line | None:
         """Return a line that nobody uses, the one that was used last, and let go of those that are too old."""
@@ -129,6 +133,7 @@ class _Line(asyncio.Protocol):
         self.since = 0.0
         self.is_over = False
         self.has_heard = False
+        self._has_failed = False
         self._answer: asyncio.Future[Answer] | None = None
         self._said = b""
         self._status, self._headers = 0, dict[str, str]()
@@ -154,8 +159,12 @@ class _Line(asyncio.Protocol):
         self._fail(TimeoutError("no answer in time"))
 
     def end(self) -> None:
+        """Hang up: in good order, unless something is still on its way."""
         self.is_over = True
-        self._transport.abort()
+        if self._answer is None and not self._has_failed:
+            self._transport.close()
+        else:
+            self._transport.abort()
 
     # ── what the connection says ──
 
@@ -227,7 +236,7 @@ class _Line(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         answer, self._answer = self._answer, None
-        self.is_over = True
+        self.is_over = self._has_failed = True
         if answer is not None and not answer.done():
             answer.set_exception(error)
 

@@ -121,6 +121,7 @@ class Horizon:
         await home.informers.settled()
         for lookout in others:
             await lookout.seen.wait()
+            await lookout.informers.settled()
 
     def arrange(self, onlookers: Sequence[Onlooker], only: Lookout | None = None) -> None:
         """Have everything followed that somebody looks at, and nothing else; on one cluster, or on all."""

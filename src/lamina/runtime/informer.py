@@ -72,7 +72,7 @@ class Informer:
     Follows one subscription, and tells whoever listens what changes.
 
     `settled` is set once everything that existed has been seen, or once it is
-    clear that it cannot be seen. `seen` is the version up to which everything
+    clear that it cannot be seen, or that nobody looks any more. `seen` is the version up to which everything
     that happened is on the shelf.
     """
 
@@ -87,6 +87,7 @@ class Informer:
         self.what, self._cluster = what, cluster
         self.shelf = Shelf(what.kind)
         self.settled = asyncio.Event()
+        self.has_ended = False
         self.seen = 0
         self._watcher, self._tell = watcher, tell
         self._log = log.bind(kind=what.kind.kind, api_version=what.kind.api_version)
@@ -134,6 +135,11 @@ class Informer:
             # Spread, so that informers that lost their server together do not all come back together.
             await asyncio.sleep(delay * _DICE.uniform(0.5, 1.5))
             delay = min(delay * 2, _LATEST)
+
+    def end(self) -> None:
+        """Take note that nobody follows this any more: whoever waits for it should look for it elsewhere."""
+        self.has_ended = True
+        self.settled.set()
 
     async def wait_until(self, is_so: Callable[[], bool]) -> None:
         """Wait for what is on the shelf to make something true."""

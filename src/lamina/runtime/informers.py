@@ -41,6 +41,7 @@ class Informers:
         for what in self._running.keys() - wanted.keys():
             informer, task = self._running.pop(what)
             task.cancel()
+            informer.end()
             if informer.shelf.count:
                 self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TypeAlias
 
 from lamina.core.questions import Follow
 from lamina.core.world import Change
+from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
+
+_Place: TypeAlias = tuple[str, GroupKind, str]
+"""A cluster, a kind, and a name; without one, whatever the name."""
 
 
 class Interests:
-    """What each key asked to follow, found by kind."""
+    """What each key asked to follow, found by kind, and by name where somebody asked by name."""
 
     def __init__(self) -> None:
         self._of: dict[Ref, frozenset[Follow]] = {}
-        self._in: dict[tuple[str, GroupKind], dict[Ref, list[Follow]]] = {}
-        """By cluster and kind."""
+        self._in: dict[_Place, dict[Ref, list[Follow]]] = {}
 
     def set(self, ref: Ref, asked: Iterable[Follow]) -> None:
         """Have a key be interested in exactly this."""
@@ -30,13 +34,14 @@ class Interests:
         before = self._of.get(ref, frozenset())
         if wanted == before:
             return
-        for place in set(map(_place, before)):
+        for place in {place for follow in before for place in _places(follow)}:
             keys = self._in[place]
             del keys[ref]
             if not keys:
                 del self._in[place]
         for follow in wanted:
-            self._in.setdefault(_place(follow), {}).setdefault(ref, []).append(follow)
+            for place in _places(follow):
+                self._in.setdefault(place, {}).setdefault(ref, []).append(follow)
         if wanted:
             self._of[ref] = wanted
         else:
@@ -45,14 +50,18 @@ class Interests:
     def concerned(self, change: Change) -> Iterator[Ref]:
         """Yield the keys that a change is of interest to."""
         shown = [obj for obj in (change.before, change.after) if obj is not None]
-        for ref, follows in self._in.get((change.cluster, change.kind.group_kind), {}).items():
-            if any(follow.matches(obj) for follow in follows for obj in shown):
-                yield ref
+        told: set[Ref] = set()
+        for name in ("", meta.name(change.obj)):
+            for ref, follows in self._in.get((change.cluster, change.kind.group_kind, name), {}).items():
+                if ref not in told and any(follow.matches(obj) for follow in follows for obj in shown):
+                    told.add(ref)
+                    yield ref
 
     def __iter__(self) -> Iterator[Follow]:
         """Yield everything that anybody follows."""
         return chain.from_iterable(self._of.values())
 
 
-def _place(follow: Follow) -> tuple[str, GroupKind]:
-    return follow.cluster, follow.kind.group_kind
+def _places(follow: Follow) -> Iterator[_Place]:
+    for name in ("",) if follow.names is None else sorted(set(follow.names)):
+        yield follow.cluster, follow.kind.group_kind, name

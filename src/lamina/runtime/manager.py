@@ -67,6 +67,8 @@ class Manager:
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
         self._seats: dict[str, Seat] = {}
+        self._leaving: list[asyncio.Task[None]] = []
+        self._ends = False
         self._stirred = asyncio.Event()
         self._teller = Teller(self._is_busy, self._log)
         self._horizon = Horizon(client, others, self._log, discovers)
@@ -123,15 +125,21 @@ class Manager:
         self._look_round()
 
     @property
+    def looks_elsewhere(self) -> bool:
+        """Say whether there are clusters beside the one at home."""
+        return bool(self._horizon.others)
+
+    @property
     def followed(self) -> frozenset[Kind]:
         """Return the kinds that are followed because some key asked for them."""
         return frozenset(what.kind for seat in self._seats.values() for _, what in seat.follows)
 
     async def finish(self, patience: float) -> None:
         """Give out no more work, and wait a while for what has been begun."""
+        self._ends = True
         for seat in self._seats.values():
             seat.worker.queue.close()
-        tasks = [task for seat in self._seats.values() for task in seat.tasks]
+        tasks = [*self._leaving, *(task for seat in self._seats.values() for task in seat.tasks)]
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 if tasks:
@@ -246,7 +254,9 @@ class Manager:
     # ── who runs ──
 
     def _employ(self) -> None:
-        """Compare the controllers there should be with those there are."""
+        """Compare the controllers there should be with those there are; at the end nobody is employed any more."""
+        if self._ends:
+            return
         should: dict[str, AnyController] = {one.name: one for one in self._fixed}
         for room in self._rooms:
             if room.sight.is_settled:
@@ -260,6 +270,7 @@ class Manager:
                 seat.worker.queue.close()
                 seat.worker.meter.end()
                 leaving[name] = seat.tasks
+                self._leaving = [task for task in self._leaving if not task.done()] + seat.tasks
                 del self._seats[name]
                 self._log.debug("controller stopped", controller=name)
                 if name not in should:

@@ -57,9 +57,9 @@ class _Part:
             self.awaited = [one for one in self.awaited if not one.is_set()]
         return not self.awaited
 
-    async def seen(self) -> None:
-        while not self.is_seen:
-            await self.awaited[-1].wait()
+    async def next_seen(self) -> None:
+        """Wait until some more of it has been seen."""
+        await self.awaited[-1].wait()
 
 
 class Sight:
@@ -142,11 +142,9 @@ class Sight:
 
     async def settled(self, cluster: str = "") -> None:
         """Wait until everything has been seen once that a look at something on this cluster takes."""
-        if self._unbound:
-            raise UnknownCluster(min(self._unbound), self._worlds)
-        for part in self._awaited:
-            if part.awaited:
-                await part.seen()
+        while (unseen := self._first_unseen()) is not None:
+            # What is to be waited for may be something else afterwards.
+            await unseen.next_seen()
         if cluster:
             asked = self._parts.get(cluster)
             if asked is None:
@@ -154,6 +152,15 @@ class Sight:
             if not asked.is_seen:
                 # Whoever stays silent is not waited for: others want to be looked at.
                 raise NotSeenYet(f"cluster {cluster} has not been seen in full yet")
+
+    def _first_unseen(self) -> _Part | None:
+        """Return what has still to be seen before anything can be decided; raises where that is not to be had."""
+        if self._unbound:
+            raise UnknownCluster(min(self._unbound), self._worlds)
+        for part in self._awaited:
+            if not part.is_seen:
+                return part
+        return None
 
     async def caught_up(self, written: Sequence[Written]) -> None:
         """Wait until what was written can be seen, and look for it on the server if that takes too long."""

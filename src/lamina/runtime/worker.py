@@ -19,7 +19,7 @@ becomes of a failure is decided in one place:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from time import monotonic
@@ -42,11 +42,12 @@ from lamina.errors import (
 )
 from lamina.logs import Logger
 from lamina.objects import meta
-from lamina.objects.types import Ref
+from lamina.objects.types import Obj, Ref
 from lamina.runtime.asker import Asker
 from lamina.runtime.executor import Executor, Refused, Written
 from lamina.runtime.informer import Informer
 from lamina.runtime.interests import Interests
+from lamina.runtime.memory import Shelf
 from lamina.runtime.meter import Meter
 from lamina.runtime.queue import Closed, Queue
 from lamina.runtime.shares import Shares
@@ -205,10 +206,9 @@ class Worker(Generic[View]):
                 await informer.settled.wait()
         except TimeoutError:
             raise NotSeenYet(f"{follow.kind.plural} have not been seen in full yet") from None
-        namespaces = follow.namespaces if follow.kind.namespaced else None
-        places: Sequence[str | None] = namespaces if namespaces is not None else (None,)
-        there = (obj for place in places for obj in informer.shelf.every(place))
-        return Listed(tuple(obj for obj in there if follow.matches(obj)))
+        if informer.has_ended:
+            raise NotSeenYet(f"{follow.kind.plural} are not looked at any more")
+        return Listed(tuple(_matching(informer.shelf, follow)))
 
     async def _catch_up(self, ref: Ref) -> None:
         await self.sight.settled(ref.cluster)
@@ -332,6 +332,19 @@ class Worker(Generic[View]):
         # Keys that were never taken again: once what they wrote can be seen, there is nothing to wait for.
         while len(self._written) > _REMEMBERED and self.sight.has_seen(next(iter(self._written.values()))):
             del self._written[next(iter(self._written))]
+
+
+def _matching(shelf: Shelf, follow: Follow) -> Iterator[Obj]:
+    """Yield what is remembered that matches: those that are named by their names, others by looking at all."""
+    namespaces = follow.namespaces if follow.kind.namespaced else ("",)
+    there: Iterable[Obj | None]
+    if follow.names is not None and namespaces is not None:
+        names = dict.fromkeys(follow.names)
+        there = (shelf.get(place, name) for place in dict.fromkeys(namespaces) for name in names)
+    else:
+        places: Sequence[str | None] = namespaces if namespaces is not None else (None,)
+        there = (obj for place in places for obj in shelf.every(place))
+    yield from (obj for obj in there if obj is not None and follow.matches(obj))
 
 
 def _is_outdated(refused: Refused) -> bool:

@@ -79,7 +79,9 @@ def images(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, held in value.items():
             if name in ("containers", "initContainers") and isinstance(held, list):
-                yield from (str(one.get("image")) for one in held if isinstance(one, Mapping) and "image" in one)
+                yield from (
+                    str(one.get("image")) for one in held if isinstance(one, Mapping) and "image" in one
+                )
             else:
                 yield from images(held)
     elif isinstance(value, list | tuple):
@@ -109,7 +111,10 @@ def _registering(fleet: Fleet) -> Controller[_Registered]:
         actions: list[Action] = []
         status = view.cluster.get("status") or {}
         said: Sequence[Condition] = status.get("conditions") or ()
-        for name, message in ((JOINED, "Managed cluster joined"), (AVAILABLE, "Managed cluster is available")):
+        for name, message in (
+            (JOINED, "Managed cluster joined"),
+            (AVAILABLE, "Managed cluster is available"),
+        ):
             said = conditions.with_condition(said, name, "True", now=now, reason=_SAID[name], message=message)
         if (patch := set_status(view.cluster, {**status, "conditions": said})) is not None:
             actions.append(patch)
@@ -164,7 +169,10 @@ def _working(fleet: Fleet) -> Controller[Obj]:
         status, generation = work.get("status") or {}, meta.generation(work)
         began = moment(status.get("simulatedSince") or "")
         if status.get("simulatedGeneration") != generation or began is None:
-            began, status = now, {**status, "simulatedGeneration": generation, "simulatedSince": now.isoformat()}
+            began, status = (
+                now,
+                {**status, "simulatedGeneration": generation, "simulatedSince": now.isoformat()},
+            )
         done = began + fleet.spread(meta.namespace(work))
         said = _said(work, ails, now, is_done=now >= done)
         patch = set_status(work, {**status, "conditions": said})
@@ -207,5 +215,3 @@ def _said(work: Obj, ails: str, now: datetime, *, is_done: bool) -> list[Conditi
             said, name, str(holds), now=now, reason=reason, message=message, generation=meta.generation(work)
         )
     return list(said)
-
-

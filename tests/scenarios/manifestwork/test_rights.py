@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,23 +11,28 @@ from click.testing import CliRunner
 from lamina.admission.authority import Secrets
 from lamina.admission.registration import Way
 from lamina.admission.serving import serving
+from lamina.app import App
 from lamina.cli.rbac import rbac
 from lamina.client.client import Client
 from lamina.client.http import HttpTransport
+from lamina.client.inprocess import InProcessTransport
 from lamina.client.kubeconfig import Access, read_kubeconfig
 from lamina.clock import WallClock
-from lamina.families.every import chosen
+from lamina.families.every import Manner, chosen
 from lamina.families.manifestwork.names import REPLICA_SET_VERSION, WORK_VERSION
 from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from lamina.product import install, product
 from lamina.runtime.calls import Calls
+from lamina.server.request import Answer
+from lamina.settings import Settings
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.manifestwork.stage import PATIENCE
 from tests.scenarios.story import free_port
-from tests.unit.families.manifestwork.fleet import OK1, everybody
+from tests.scenarios.test_rights import wanted_right
+from tests.unit.families.manifestwork.fleet import OK1, OK2, everybody
 
 CLUSTERS = "cluster.open-cluster-management.io"
 
@@ -98,12 +103,69 @@ async def test_a_hub_runs_with_the_least_role(tmp_path: Path) -> None:
     assert [one["message"] for one in events if one["reason"] == "SyncError"] == []
 
 
+async def test_everything_a_hub_asks_for_is_in_the_role_of_a_fresh_cluster() -> None:
+    asked: set[tuple[str, str, str]] = set()
+    async with App(Settings(ephemeral=True, port=0, families="none")) as app:
+
+        async def handle(
+            method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+        ) -> Answer:
+            if right := wanted_right(method, path, query):
+                asked.add(right)
+            return await app.request(method, path, query, headers, body)
+
+        admin, client, families = app.client(), Client(InProcessTransport(handle)), chosen("manifestwork")
+        await install(client, families)
+        asked.clear()
+        calls = Calls()
+        manager = product(client, families, WallClock(), calls)
+        running = asyncio.create_task(manager.run())
+        try:
+            await manager.ready()
+            for one in objects():
+                await admin.create(one)
+            async with asyncio.timeout(PATIENCE):
+                (work,) = await some(admin, WORK_VERSION, "ManifestWork", 1)
+                app_ref = Ref(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", "default", "app")
+                await admin.patch(app_ref, {"spec": {"manifestWorkTemplate": OK2, "revisionHistoryLimit": 0}})
+                await changed(admin, meta.ref(work))
+                await admin.delete(app_ref)
+                await some(admin, WORK_VERSION, "ManifestWork", 0)
+                await some(admin, REPLICA_SET_VERSION, "ManifestWorkReplicaSet", 0)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await calls.close()
+
+    needed = families[0].rights(())
+    needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
+    assert {right for right in asked if not needed.allow(*right)} == set()
+
+
+def test_whoever_chooses_no_clusters_writes_no_decisions() -> None:
+    (family,) = chosen("manifestwork", Manner(schedules=False))
+    needed = family.rights(())
+
+    assert needed.allow("cluster.open-cluster-management.io", "placementdecisions", "watch")
+    assert not needed.allow("cluster.open-cluster-management.io", "placementdecisions", "create")
+    assert not needed.allow("", "namespaces", "create")
+    assert needed.allow("work.open-cluster-management.io", "manifestworks", "execute-as")
+
+
 async def some(client: Client, version: str, kind: str, many: int) -> Sequence[Made]:
     """Wait until there are so many of a kind."""
     while True:
         found = (await client.list((version, kind))).items
         if len(found) == many:
             return found
+        await asyncio.sleep(0.1)
+
+
+async def changed(client: Client, ref: Ref) -> None:
+    """Wait until an object asks for something else than at first."""
+    while True:
+        if meta.generation(await client.get(ref)) > 1:
+            return
         await asyncio.sleep(0.1)
 
 

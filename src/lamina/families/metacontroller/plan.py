@@ -241,7 +241,9 @@ def _children(view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj
     ]
     comes += [Emit(event=warning(view.parent, _FUTILE, said, by=MANAGER, now=now)) for said in futile]
     stages = [Stage("delete children", tuple(map(delete, ends)))] if ends else []
-    stages += [Stage("make children", tuple(comes), even_after_failure=True)] if comes else []
+    # One that cannot be deleted holds up nobody else; a claim that could not be written down holds up everybody.
+    claims = wanted.rolled is not None and bool(wanted.rolled.stages)
+    stages += [Stage("make children", tuple(comes), even_after_failure=not claims)] if comes else []
     return _Care(
         stages=tuple(stages), wake=min(waits, default=None), doubts={_FUTILE: futile, _DELAYED: late}
     )

@@ -76,9 +76,12 @@ def of_its_record(agent: Agent, world: World, change: Change) -> Iterable[Ref]:
     name = change.ref.name
     yield agent.record_ref(name)
     if change.before is None or change.after is None:
-        for record in world.every(APPLIED_WORK):
-            if (record.get("spec") or {}).get("manifestWorkName") == name:
-                yield meta.ref(record)
+        yield from map(meta.ref, world.found(APPLIED_WORK, _by_work, name))
+
+
+def _by_work(record: Obj) -> Iterable[str]:
+    name = (record.get("spec") or {}).get("manifestWorkName")
+    return (name,) if name else ()
 
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from lamina.core.plan import Action
+from lamina.core.plan import Action, Create
 from lamina.core.questions import Answers, Question
 from lamina.families.manifestwork.spoke.api import Resource
 from lamina.families.manifestwork.spoke.executor import verdict
@@ -89,7 +89,13 @@ class Considered(Struct, frozen=True, kw_only=True):
 def considered(view: View, record: Obj, answers: Answers) -> Considered:
     """Return what is done about a work, as far as that is known from what has been answered."""
     keys, wanted = set_keys(record), meant(view.manifests, view.kinds)
-    deeds = tuple(_deed(view, manifest, record, keys, answers) for manifest in view.manifests)
+    known = {entry.resource for entry in entries(record)}
+    deeds = tuple(
+        _deed(
+            view, one, record, keys, answers, is_new=view.terms.executor is None and one.resource not in known
+        )
+        for one in view.manifests
+    )
     leaving = tuple(
         left(entry, record, view.kinds, answers) for entry in entries(record) if entry.resource not in wanted
     )
@@ -112,13 +118,29 @@ def left(entry: Entry, record: Obj, kinds: Kinds, answers: Answers) -> Leaving:
     return Leaving(entry=entry, parting=parting, is_heard_of=found.is_heard_of)
 
 
+def _about_to_be(manifest: Manifest) -> Action:
+    """Return the making of an object that has yet to be written down; the next pass knows what is to be in it."""
+    return Create(obj=manifest.obj)
+
+
 def _deed(
-    view: View, manifest: Manifest, record: Obj, keys: Mapping[Resource, SetKeys], answers: Answers
+    view: View,
+    manifest: Manifest,
+    record: Obj,
+    keys: Mapping[Resource, SetKeys],
+    answers: Answers,
+    *,
+    is_new: bool,
 ) -> Deed:
+    """Return what is done about a manifest; it `is_new` if the record does not know of its object."""
     if manifest.wrong or manifest.kind is None:
         return Deed(manifest=manifest, outcome=Outcome.FAILED, message=manifest.wrong)
-    watches = (manifest.api_version, manifest.kind_name) in view.watched
+    watches = (manifest.ref.api_version, manifest.ref.kind) in view.watched
     found = seen(manifest.kind, manifest.ref, answers, watches=watches)
+    makes = manifest.config.strategy.type != "ReadOnly" and not _is_complete(view, manifest)
+    if found.asks and found.looks_absent and is_new and makes:
+        # It goes on the list first in any case, and is looked up for real before it is made.
+        return Deed(manifest=manifest, outcome=Outcome.WRITE, action=_about_to_be(manifest))
     if found.asks:
         return Deed(manifest=manifest, asks=found.asks)
     if _is_complete(view, manifest):
@@ -159,7 +181,7 @@ def _checked(view: View, manifest: Manifest, found: Seen, wanted: Writing, answe
     asks: tuple[Question, ...] = ()
     if found.obj is None:
         # Where it is to be made there may be nothing yet to make it in.
-        asks = tuple(one for one in home_of(view.kinds, manifest.namespace) if one not in answers)
+        asks = tuple(one for one in home_of(view.kinds, manifest.ref.namespace) if one not in answers)
     return Deed(manifest=manifest, seen=found, outcome=Outcome.WRITE, action=wanted.action, asks=asks)
 
 

@@ -108,7 +108,7 @@ def _reviews(account: ServiceAccount, manifest: Manifest) -> Iterator[Review]:
             ],
             "resourceAttributes": {
                 "group": one.group,
-                "version": manifest.api_version.rpartition("/")[2],
+                "version": manifest.version,
                 "resource": one.resource,
                 "namespace": one.namespace,
                 "name": one.name,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.families.manifestwork.spoke.api import Config, Resource, Terms
 from lamina.families.manifestwork.spoke.order import rank
@@ -30,53 +31,36 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     ordinal: int
     obj: Obj
-    api_version: str = ""
-    kind_name: str = ""
+    ref: Ref
+    """Where its object is."""
+    resource: Resource
+    """Its object, as others name it."""
     kind: Kind | None = None
     wrong: str = ""
     config: Config = Config()
     is_orphaned: bool = False
 
     @property
-    def namespace(self) -> str:
-        named = meta.namespace(self.obj)
-        return named if self.kind is None or self.kind.namespaced else ""
+    def group(self) -> str:
+        return self.resource.group
 
     @property
     def name(self) -> str:
-        return meta.name(self.obj)
+        return self.ref.name
 
     @property
-    def group(self) -> str:
-        return self.api_version.rpartition("/")[0]
-
-    @property
-    def ref(self) -> Ref:
-        """Where its object is."""
-        return Ref(self.api_version, self.kind_name, self.namespace, self.name)
+    def version(self) -> str:
+        return self.ref.api_version.rpartition("/")[2]
 
     @property
     def rank(self) -> int:
         return rank(self.kind.group_kind if self.kind is not None else None)
 
     @property
-    def resource(self) -> Resource:
-        """Its object, as others name it."""
-        plural = self.kind.plural if self.kind is not None else ""
-        return Resource(group=self.group, resource=plural, name=self.name, namespace=self.namespace)
-
-    @property
-    def meta(self) -> Made:
-        """What the status of the work says it is about."""
-        return {
-            "ordinal": self.ordinal,
-            "group": self.group,
-            "version": self.api_version.rpartition("/")[2],
-            "kind": self.kind_name,
-            "resource": self.resource.resource,
-            "name": self.name,
-            "namespace": self.namespace,
-        }
+    def about(self) -> tuple[str, ...]:
+        """What the status of the work says it is about, but for its place."""
+        one = self.resource
+        return one.group, self.version, self.ref.kind, one.resource, one.name, one.namespace
 
     def __str__(self) -> str:
         return str(self.resource) if self.kind is not None else f"manifest {self.ordinal}"
@@ -99,40 +83,36 @@ def resolved(written: Sequence[Any], terms: Terms, kinds: Kinds) -> tuple[Manife
 
 def _resolved(ordinal: int, one: Any, terms: Terms, kinds: Kinds) -> Manifest:
     if not isinstance(one, Mapping):
-        return Manifest(ordinal=ordinal, obj={}, wrong="the manifest is no object")
+        return _unnamed(ordinal, "the manifest is no object")
     api_version, kind_name = one.get("apiVersion"), one.get("kind")
     if not (isinstance(api_version, str) and isinstance(kind_name, str) and api_version and kind_name):
-        return Manifest(ordinal=ordinal, obj={}, wrong="the manifest has no apiVersion or no kind")
-    kind = kinds.find(api_version, kind_name)
-    made = Manifest(
-        ordinal=ordinal, obj=_stated(one), api_version=api_version, kind_name=kind_name, kind=kind
+        return _unnamed(ordinal, "the manifest has no apiVersion or no kind")
+    kind, obj = kinds.find(api_version, kind_name), _stated(one)
+    if kind is not None and not kind.namespaced:
+        obj = meta.with_metadata(obj, namespace=None)
+    ref = Ref(api_version, kind_name, meta.namespace(obj), meta.name(obj))
+    resource = Resource(
+        group=ref.group,
+        resource=kind.plural if kind is not None else "",
+        name=ref.name,
+        namespace=ref.namespace,
     )
+    made = Manifest(ordinal=ordinal, obj=obj, ref=ref, resource=resource, kind=kind)
     if kind is None:
         return _wrong(made, f'the server doesn\'t have a resource type "{kind_name}"')
-    if not made.name:
+    if not ref.name:
         return _wrong(made, "the manifest has no name")
-    if kind.namespaced and not made.namespace:
+    if kind.namespaced and not ref.namespace:
         return _wrong(made, "an empty namespace may not be set during creation")
-    return Manifest(
-        ordinal=ordinal,
-        obj=made.obj if kind.namespaced else meta.with_metadata(made.obj, namespace=None),
-        api_version=api_version,
-        kind_name=kind_name,
-        kind=kind,
-        config=terms.config(made.resource),
-        is_orphaned=terms.orphans(made.resource),
-    )
+    return replace(made, config=terms.config(resource), is_orphaned=terms.orphans(resource))
+
+
+def _unnamed(ordinal: int, why: str) -> Manifest:
+    return Manifest(ordinal=ordinal, obj={}, ref=Ref("", "", "", ""), resource=Resource(), wrong=why)
 
 
 def _wrong(manifest: Manifest, why: str) -> Manifest:
-    return Manifest(
-        ordinal=manifest.ordinal,
-        obj=manifest.obj,
-        api_version=manifest.api_version,
-        kind_name=manifest.kind_name,
-        kind=manifest.kind,
-        wrong=why,
-    )
+    return replace(manifest, wrong=why, config=Config(), is_orphaned=False)
 
 
 def _stated(one: Obj) -> Made:
@@ -180,7 +160,7 @@ def meant(manifests: Iterable[Manifest], kinds: Kinds) -> Meant:
     known: set[Resource] = set()
     unserved: set[tuple[str, str]] = set()
     for one in manifests:
-        kind = one.kind or kinds.preferred(GroupKind(one.group, one.kind_name))
+        kind = one.kind or kinds.preferred(GroupKind(one.group, one.ref.kind))
         if kind is None:
             unserved.add((one.group, one.name))
         else:

@@ -193,7 +193,7 @@ def _entries(view: View, record: Obj, done: Considered) -> Iterator[Entry]:
         if manifest.kind is None or manifest.wrong:
             continue
         before = known.get(manifest.resource)
-        version = manifest.api_version.rpartition("/")[2]
+        version = manifest.version
         told.add(manifest.resource)
         if there is not None:
             yield Entry(resource=manifest.resource, version=version, uid=meta.uid(there))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from lamina.families.manifestwork.spoke.manifest import Manifest
 from lamina.objects import conditions
 from lamina.objects.times import stamp
-from lamina.objects.types import Condition, Obj
+from lamina.objects.types import Condition, Made, Obj
 
 _NAMED = ("group", "version", "kind", "resource", "name", "namespace")
 _LONGEST = 32768
@@ -24,7 +24,7 @@ class Said(Struct, frozen=True):
 
     def entry(self, manifest: Manifest) -> Obj:
         """Return what is said of a manifest: where it was before, or, if it has moved, where only it can be meant."""
-        alike = self.entries.get(_about(manifest.meta), ())
+        alike = self.entries.get(manifest.about, ())
         for one in alike:
             if (one["resourceMeta"].get("ordinal") or 0) == manifest.ordinal:
                 return one
@@ -47,6 +47,11 @@ def said(status: Obj) -> Said:
 
 def _about(meta: Obj) -> tuple[str, ...]:
     return tuple(meta.get(key) or "" for key in _NAMED)
+
+
+def resource_meta(manifest: Manifest) -> Made:
+    """Return what the status of a work says a manifest is about."""
+    return {"ordinal": manifest.ordinal, **dict(zip(_NAMED, manifest.about, strict=True))}
 
 
 def find_at(said: Sequence[Condition], name: str, generation: int) -> Condition | None:

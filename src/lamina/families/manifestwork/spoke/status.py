@@ -22,7 +22,7 @@ from lamina.families.manifestwork.spoke.deeds import Deed, Outcome
 from lamina.families.manifestwork.spoke.feedback import feedback
 from lamina.families.manifestwork.spoke.health import health
 from lamina.families.manifestwork.spoke.rules import REASONS, judged
-from lamina.families.manifestwork.spoke.said import condition, find_at
+from lamina.families.manifestwork.spoke.said import condition, find_at, resource_meta
 from lamina.families.manifestwork.spoke.view import View
 from lamina.objects import conditions
 from lamina.objects.types import Condition, Made, Obj, Ref
@@ -54,7 +54,7 @@ def refused(view: View, why: Mapping[Ref, str], now: datetime) -> Made:
     """Return what is said of a work when manifests were refused: those of these places on the cluster, and why."""
     entries = []
     for manifest in view.manifests:
-        entry = {**view.said.entry(manifest), "resourceMeta": manifest.meta}
+        entry = {**view.said.entry(manifest), "resourceMeta": resource_meta(manifest)}
         if manifest.ref in why:
             said = view.said.conditions(manifest)
             message = f"Failed to apply manifest: {why[manifest.ref]}"
@@ -90,7 +90,7 @@ def _entry(view: View, deed: Deed, now: datetime) -> Made | None:
     applied = _outcome(view, deed, said, now)
     if applied is None:
         return None
-    made: Made = {"resourceMeta": deed.manifest.meta}
+    made: Made = {"resourceMeta": resource_meta(deed.manifest)}
     available = _available(view, deed, said, now)
     told = [applied, available]
     if deed.there is not None:

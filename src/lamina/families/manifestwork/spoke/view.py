@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -76,10 +76,16 @@ def with_kinds(obj: Obj) -> Obj:
     return {**whole(obj), _KINDS: frozenset(found)}
 
 
+def _by_kinds(work: Obj) -> tuple[str, Hashable]:
+    return meta.namespace(work), work.get(_KINDS) or frozenset()
+
+
 def _watched(agent: Agent, world: World) -> frozenset[tuple[str, str]]:
+    # Works are many, and alike: what each of them needs is counted as they change, not in each pass.
+    alike = world.on(HUB).alike(WORK, _by_kinds, agent.cluster)
     used: set[tuple[str, str]] = set()
-    for work in world.on(HUB).every(WORK, agent.cluster):
-        used |= work.get(_KINDS) or frozenset()
+    for kinds in alike:
+        used |= cast(frozenset[tuple[str, str]], kinds)
     if len(used) > agent.options.watches:
         used = set(sorted(used)[: agent.options.watches])
     return frozenset(used)
@@ -104,6 +110,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     asks: tuple[Question, ...] = ()
     is_heard_of: bool = True
     """Whether we are told when it changes."""
+    looks_absent: bool = False
+    """Whether it is not among those that are watched, which is yet to be looked up for real."""
 
 
 def seen(kind: Kind, ref: Ref, answers: Answers, *, watches: bool) -> Seen:
@@ -125,7 +133,7 @@ def seen(kind: Kind, ref: Ref, answers: Answers, *, watches: bool) -> Seen:
                 pass
     match answers.get(read):
         case None:
-            return Seen(asks=(read,))
+            return Seen(asks=(read,), looks_absent=watches)
         case Found(obj=obj):
             return Seen(obj=obj, is_heard_of=False)
         case Absent() | Unserved():
