@@ -99,8 +99,10 @@ class Clusters:
             for record in self._records().values():
                 if record.ending:
                     await self._forget(record, View(self._log, record.place))
-                elif record.name not in self._members:
-                    # One that was asked for while the first cluster started runs already.
+                elif record.name in self._members:
+                    # One that was asked for while the first cluster started runs already, and could not join it.
+                    await self._join(record.name)
+                else:
                     await self._begin(record)
             for name in wanted:
                 if name not in self._members:
@@ -179,8 +181,7 @@ class Clusters:
         view = View(self._log, record.place)
         token = hmac.new(self._token.encode(), f"{name}/{record.uid}".encode(), "sha256").hexdigest()
         authenticator = Authenticator({self._token: ADMIN, token: ADMIN})
-        if (hub := self._hub()) is not None:
-            await hub.join(name)
+        await self._join(name)
         cluster = self._make(name, view, authenticator)
         self.gate.open(name, Entry(cluster.api, authenticator))
         try:
@@ -189,6 +190,10 @@ class Clusters:
             self.gate.close(name)
             raise
         self._members[name] = _Member(cluster, view, token)
+
+    async def _join(self, name: str) -> None:
+        if (hub := self._hub()) is not None:
+            await hub.join(name)
 
     async def _note(self, name: str) -> _Record:
         """Remember a cluster from now on; who had its name before is somebody else."""

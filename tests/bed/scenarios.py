@@ -97,6 +97,8 @@ class Recorder:
                 sentence = _sentence(getattr(item, "originalname", item.name))
                 if sentence not in record.shows:
                     record.shows.append(sentence)
+        # What shows no id is shown by other runs.
+        items[:] = [item for item in items if marked(item)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

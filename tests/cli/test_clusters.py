@@ -45,6 +45,13 @@ def test_clusters_come_with_the_server_and_come_and_go_while_it_runs(lamina: Lam
     assert "2 beside the first: cluster2, east" in lamina("status").stdout
 
 
+def test_which_server_is_meant_may_be_in_the_environment(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off")
+    lamina.said["LAMINA_PORT"] = "1"
+
+    assert "no server listens on port 1" in lamina("clusters", "list", code=1).stderr
+
+
 def test_what_cannot_be_done_to_clusters_is_said(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east")
 

@@ -37,6 +37,23 @@ async def test_keys_come_in_the_order_they_were_added_and_once(queue: Queue[str]
     assert await taken(queue) == ["a", "b", "c"]
 
 
+async def test_a_hand_is_called_for_once_for_each_key_that_nobody_waits_for(queue: Queue[str]) -> None:
+    called: list[str] = []
+    queue.short_handed = lambda: called.append("come")
+    waiting = asyncio.ensure_future(queue.take())
+    await asyncio.sleep(0)
+
+    for key in ("a", "b", "a", "c"):
+        queue.add(key)
+    assert await waiting == "a"
+
+    assert len(called) == 2
+    queue.done("a")
+    queue.close()
+    queue.add("d")
+    assert len(called) == 2
+
+
 async def test_a_key_that_is_worked_on_is_given_to_nobody_else(queue: Queue[str]) -> None:
     queue.add("a")
     assert await queue.take() == "a"

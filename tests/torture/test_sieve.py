@@ -14,9 +14,10 @@ _SO_FAR: list[Figures] = []
 @pytest.fixture(scope="module", autouse=True)
 def figures(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
-        reporter.write_line(f"\nsieve: {sum(_SO_FAR, Figures())}")
+    capture = request.config.pluginmanager.get_plugin("capturemanager")
+    assert capture is not None
+    with capture.global_and_fixture_disabled():
+        print(f"\nsieve: {sum(_SO_FAR, Figures())}", flush=True)
 
 
 @pytest.mark.parametrize("scenario", (*rolls(), *rollouts()), ids=lambda one: one.name)

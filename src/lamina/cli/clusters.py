@@ -22,10 +22,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def _server_options(command: Command) -> Command:
     """Give a command the options that say which server it is about."""
     for option in (
-        click.option("--port", type=int, default=0, metavar="N", help="The one that listens there."),
+        click.option(
+            "--port",
+            type=int,
+            default=0,
+            metavar="N",
+            envvar="LAMINA_PORT",
+            help="The one that listens there.",
+        ),
         click.option(
             "--data",
             type=click.Path(path_type=Path),
+            envvar="LAMINA_DATA",
             metavar="DIR",
             help="The server that keeps its state there.",
         ),

@@ -8,7 +8,8 @@ done by functions that are handed in.
 """
 
 from lamina.paper.cluster import START, Paper
-from lamina.paper.desk import Crashed, Desk, Key, Pass
+from lamina.paper.desk import Desk
+from lamina.paper.passes import Crashed, Key, Pass
 from lamina.paper.play import Play
 from lamina.paper.settle import planned, settle
 

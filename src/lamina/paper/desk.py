@@ -8,10 +8,10 @@ key whose turn is later is taken when somebody has wound the clock that far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -29,6 +29,7 @@ from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.paper.cluster import Paper
 from lamina.paper.horizon import Horizon, Worlds
+from lamina.paper.passes import Choose, Key, Pass
 from lamina.paper.sight import Subject
 from lamina.paper.turns import Turns, first
 from lamina.runtime.interests import Interests
@@ -37,34 +38,6 @@ from lamina.runtime.subscriptions import named
 
 _ROUNDS = 32
 _BUSY_SOONEST, _BUSY_LATEST = timedelta(seconds=1), timedelta(minutes=5)
-
-
-class Key(NamedTuple):
-    """Whom a controller has to look at."""
-
-    controller: str
-    ref: Ref
-
-
-Choose: TypeAlias = Callable[[Sequence[Key]], Key]
-
-
-class Pass(Struct, frozen=True, kw_only=True):
-    """What a controller did about one object at one moment, and why."""
-
-    at: datetime
-    controller: str
-    ref: Ref
-    because: str = ""
-    done: tuple[Action, ...] = ()
-    failure: LaminaError | None = None
-    """What went wrong, said on the object or not."""
-    is_outdated: bool = False
-    """Whether nothing went wrong but that somebody else was quicker."""
-
-
-class Crashed(Exception):
-    """The process died between two writes."""
 
 
 class _Seat(Struct):

@@ -9,7 +9,8 @@ from itertools import count
 
 from lamina.errors import Restless
 from lamina.paper.cluster import Paper
-from lamina.paper.desk import Choose, Desk
+from lamina.paper.desk import Desk
+from lamina.paper.passes import Choose
 from lamina.paper.turns import first
 
 _MOST = 100_000

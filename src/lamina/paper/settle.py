@@ -10,7 +10,8 @@ from lamina.core.plan import NOTHING, Action, Plan
 from lamina.core.questions import Answers, asked_of
 from lamina.objects.types import Ref
 from lamina.paper.cluster import Paper
-from lamina.paper.desk import Crashed, Desk, Key
+from lamina.paper.desk import Desk
+from lamina.paper.passes import Crashed, Key
 from lamina.paper.turns import first
 from lamina.runtime.bindings import bound
 

@@ -69,6 +69,11 @@ class Horizon:
         """Yield every lookout, the one at home first."""
         return iter(self._lookouts.values())
 
+    @property
+    def is_open(self) -> bool:
+        """Say whether anybody looks yet."""
+        return bool(self._lookouts)
+
     async def discover(self) -> None:
         """Find out what is served at home; raises what keeps the server from answering."""
         await self._catalogue.refresh()

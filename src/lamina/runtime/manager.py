@@ -208,7 +208,7 @@ class Manager:
 
     def _look_round(self) -> None:
         """Take note that there are other clusters than before."""
-        if not self._seats:
+        if not self._horizon.is_open:
             return
         for seat in self._seats.values():
             seat.hire(len(self._horizon.others))

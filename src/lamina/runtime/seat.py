@@ -51,7 +51,7 @@ class Seat:
         """Allow for hands enough for as many other clusters, if it looks at whatever clusters there are."""
         several = 1 + clusters if self.sight.is_wide else 1
         self._hands = max(self._hands, several * max(1, self.controller.at_once))
-        if self.worker.queue.depth:
+        for _ in range(self.worker.queue.depth):
             self._lend_a_hand()
 
     def _lend_a_hand(self) -> None:

@@ -74,6 +74,8 @@ class Spoke:
             with suppress(Conflict):
                 old = await self.hub.get(self.work_ref(name))
                 return await self.hub.update({**old, "spec": filled})
+            # Whoever was quicker has to be done before one looks again.
+            await asyncio.sleep(0.01)
 
     def work_ref(self, name: str = "w") -> Ref:
         return Ref(WORK_VERSION, "ManifestWork", self.name, name)
