@@ -20,7 +20,7 @@ from lamina.paper.kinds import POD
 from lamina.simulation import Simulation
 from lamina.stages import load_stages
 from lamina.testing import Cluster
-from lamina.testing.builders import deployment
+from lamina.testing.builders import custom, deployment
 from tests.bed.patience import eventually
 from tests.cli.conftest import Lamina
 from tests.cli.test_simulating import has_account, started
@@ -51,6 +51,28 @@ def test_a_change_is_played_without_any_server(lamina: Lamina, files: Path) -> N
     done = lamina("simulate", str(files / "web.yaml"), "--state", str(files / "state.yaml"))
 
     assert done.stdout.splitlines()[-1] == "well  deployment default/web is there"
+
+
+def test_what_happens_to_many_at_once_is_one_line(lamina: Lamina, files: Path) -> None:
+    group = "cluster.open-cluster-management.io"
+    fleet: list[Obj] = [
+        custom(f"{group}/v1beta2", "ManagedClusterSet", "fleet", namespace=None),
+        custom(f"{group}/v1beta2", "ManagedClusterSetBinding", "fleet", spec={"clusterSet": "fleet"}),
+        custom(f"{group}/v1beta1", "Placement", "everywhere", spec={}),
+        *(
+            custom(f"{group}/v1", "ManagedCluster", f"c{number}", namespace=None,
+                   labels={f"{group}/clusterset": "fleet"}, spec={"hubAcceptsClient": True})
+            for number in range(5)
+        ),
+    ]  # fmt: skip
+    (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet}))
+
+    done = lamina("simulate", str(files / "fleet.yaml"), "--state", str(files / "state.yaml"))
+
+    told = done.stdout.splitlines()
+    assert "0:00:00.0  managedcluster c0 and 4 more managedclusters: Managed cluster is available" in told
+    assert told[-1] == "well  managedcluster c0 and 4 more managedclusters are there"
+    assert len(told) < 12
 
 
 def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: Path) -> None:

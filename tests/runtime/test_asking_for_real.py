@@ -9,7 +9,7 @@ import pytest_asyncio
 from lamina.client.client import Client
 from lamina.core.questions import Absent, Found, Read, Refused, Rehearse
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import Forbidden, NotSeenYet
+from lamina.errors import Forbidden, InternalError, NotSeenYet
 from lamina.objects.types import Made, Ref
 from lamina.runtime.asker import Asker
 from lamina.settings import Settings
@@ -58,6 +58,26 @@ async def test_without_force_a_field_that_another_states_is_a_reason_to_refuse(c
     refused = answers[gentle]
     assert isinstance(refused, Refused) and refused.code == 409 and "somebody" in refused.because
     assert isinstance(answers[forced], Found)
+
+
+class Broken:
+    """A client whose server cannot reach a webhook."""
+
+    async def update(self, obj: Any, **options: Any) -> Made:
+        raise InternalError("failed calling webhook")
+
+    apply = update
+
+
+async def test_troubles_of_the_server_are_an_answer_to_who_only_wants_to_know() -> None:
+    asker = Asker(Broken())  # type: ignore[arg-type]  # nothing else is asked of it
+    for asked in (
+        Rehearse(obj=config_map(), manager="m", key="k", replaces=True),
+        Rehearse(obj=config_map(), manager="m", key="k", force=False),
+    ):
+        assert (await asker.ask([asked]))[asked] == Refused(500, "failed calling webhook")
+    with pytest.raises(InternalError):
+        await asker.ask([Rehearse(obj=config_map(), manager="m", key="k")])
 
 
 class Blind:

@@ -37,3 +37,14 @@ def test_who_asks_for_nothing_is_told_of_nothing() -> None:
 
     assert concerned(interests, None, secret("one")) == set()
     assert list(interests) == []
+
+
+def test_who_asks_by_name_and_for_all_is_told_once() -> None:
+    interests = Interests()
+    interests.set(A, [Follow(kind=SECRET), Follow(kind=SECRET, names=("one", "two"))])
+    interests.set(B, [Follow(kind=SECRET, names=("two",))])
+
+    assert list(interests.concerned(Change(SECRET, None, secret("one")))) == [A]
+    assert sorted(interests.concerned(Change(SECRET, None, secret("two")))) == [A, B]
+    interests.set(A, [Follow(kind=SECRET, names=("one",))])
+    assert concerned(interests, None, secret("two")) == {B}

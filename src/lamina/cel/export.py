@@ -8,7 +8,7 @@ from typing import Any
 from lamina.cel.errors import EvaluationError
 from lamina.cel.numbers import INT_MAX
 from lamina.cel.times import Duration, Timestamp
-from lamina.cel.values import Optional, TypeValue, Value, type_of
+from lamina.cel.values import OMITTED, Optional, TypeValue, Value, type_of
 
 
 def exported(value: Value, *, encode_bytes: bool = False) -> Any:
@@ -16,7 +16,8 @@ def exported(value: Value, *, encode_bytes: bool = False) -> Any:
     Return a value as JSON has it.
 
     A duration becomes Go's text for it (`1h30m0s`), a timestamp RFC 3339's,
-    a missing optional null. Bytes are refused, or become base64.
+    a missing optional null. Bytes are refused, or become base64. What `omit()`
+    stands for is left out of lists and maps; alone it is nothing that can be written.
     """
     match value:
         case None | bool() | str() | float():
@@ -30,14 +31,18 @@ def exported(value: Value, *, encode_bytes: bool = False) -> Any:
                 return base64.b64encode(value).decode("ascii")
             raise EvaluationError("bytes cannot be written as JSON: encode it explicitly")
         case list():
-            return [exported(item, encode_bytes=encode_bytes) for item in value]
+            return [exported(item, encode_bytes=encode_bytes) for item in value if item is not OMITTED]
         case dict():
             for key in value:
                 if not isinstance(key, str):
                     raise EvaluationError(
                         f"a map with a key of type {type_of(key)} cannot be written as JSON"
                     )
-            return {key: exported(item, encode_bytes=encode_bytes) for key, item in value.items()}
+            return {
+                key: exported(item, encode_bytes=encode_bytes)
+                for key, item in value.items()
+                if item is not OMITTED
+            }
         case Duration():
             return spelled(value)
         case Timestamp() | TypeValue():

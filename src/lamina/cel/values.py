@@ -75,6 +75,17 @@ class CelObject:
     cel_type: ClassVar[TypeValue]
 
 
+class Omitted(CelObject):
+    """The value that is left out of whatever it would stand in. There is one, `OMITTED`."""
+
+    __slots__ = ()
+
+    cel_type = TypeValue("omit")
+
+
+OMITTED: Final = Omitted()
+
+
 class _BoolKey:
     """How a map remembers that a key is a bool, and not the number that Python takes it for."""
 

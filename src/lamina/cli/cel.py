@@ -19,6 +19,7 @@ from lamina.cel.errors import CelError, ConstantError, EvaluationError
 from lamina.cel.evaluate.generate import source_of
 from lamina.cel.evaluate.writer import NotWorthIt
 from lamina.cel.export import exported
+from lamina.cel.library.places import CONDITIONS, OMIT
 from lamina.cel.program import Program, compile_expression
 from lamina.cel.reads import reads
 from lamina.cel.schema import Declared, declare
@@ -74,6 +75,9 @@ def cel(
     variables = _object(given) if given else {}
     declared = _declared(_object(schema)) if schema else {}
     setting = _environment(ENVIRONMENTS[environment], variables, declared)
+    if environment == "graph":
+        # Nobody says which place of a graph this is for.
+        setting = setting.extend(libraries=(OMIT, CONDITIONS))
     try:
         program = compile_expression(expression, setting, sizes=_Sizes(declared))
         value = program.evaluate(variables)

@@ -119,7 +119,8 @@ class Rehearse:
 
     With `creates` it is not applied but made, as something that is not there; with
     `replaces` it takes the place of what is there, which it names the version of.
-    Without `force`, fields that another manager states are a reason to refuse.
+    Without `force`, fields that another manager states are a reason to refuse. Of
+    these two it is an answer, too, that the server has troubles of its own.
     With a `user` it is done as that one; what people may do changes, so such an
     answer is good for one pass.
     """

@@ -27,6 +27,7 @@ from lamina.errors import (
     BadRequest,
     Conflict,
     Forbidden,
+    InternalError,
     Invalid,
     LaminaError,
     MethodNotAllowed,
@@ -129,15 +130,13 @@ class Asker:
         known = self._rehearsed.get(asked)
         if known is not None:
             return known
-        server = self._on(asked.cluster, asked.user)
-        if asked.creates:
-            answer = await _judged(server.create(asked.obj, manager=asked.manager, dry_run=True))
-        elif asked.replaces:
-            answer = await _judged(_replaced(server, asked))
-        else:
-            answer = await _judged(
-                server.apply(asked.obj, manager=asked.manager, force=asked.force, dry_run=True)
-            )
+        try:
+            answer = await _judged(_pretended(self._on(asked.cluster, asked.user), asked))
+        except InternalError as broken:
+            if asked.force and not asked.replaces:
+                raise
+            # A webhook that is down, say. Whoever only wants to know what to do next finds out by doing it.
+            return Refused(broken.code, str(broken))
         if not asked.user:
             self._rehearsed[asked] = answer
             if len(self._rehearsed) > _REMEMBERED:
@@ -153,7 +152,12 @@ async def _judged(asking: Awaitable[Made]) -> Answer:
         return Refused(refused.code, str(refused))
 
 
-async def _replaced(server: Reader, asked: Rehearse) -> Made:
+async def _pretended(server: Reader, asked: Rehearse) -> Made:
+    """Have a server do as if."""
+    if asked.creates:
+        return await server.create(asked.obj, manager=asked.manager, dry_run=True)
+    if not asked.replaces:
+        return await server.apply(asked.obj, manager=asked.manager, force=asked.force, dry_run=True)
     try:
         return await server.update(asked.obj, manager=asked.manager, dry_run=True)
     except Conflict as moved_on:

@@ -8,7 +8,9 @@ import pytest
 
 from lamina.cel.declare import Variable
 from lamina.cel.environment import GRAPH
-from lamina.cel.errors import EvaluationError
+from lamina.cel.errors import CelError, EvaluationError
+from lamina.cel.export import exported
+from lamina.cel.library.places import CONDITIONS, OMIT, pacing
 from lamina.cel.program import compile_expression
 from lamina.cel.types import DYN
 
@@ -65,3 +67,123 @@ def test_what_can_have_no_fields_has_none_of_them() -> None:
     assert value("has(x.a.b)", x={"a": "text"}) is False
     assert value("x.a.?b.orValue(1)", x={"a": None}) == 1
     assert value("{'a': 1, 'a': 2}.a") == 2
+
+
+# What belongs to one place only.
+
+TEMPLATE = GRAPH.extend(libraries=[OMIT])
+STATUS = GRAPH.extend(libraries=[CONDITIONS], variables=[Variable("obj", DYN)])
+
+
+def test_what_is_omitted_is_left_out_of_lists_and_maps() -> None:
+    program = compile_expression("{'a': 1 > 2 ? 1 : omit(), 'b': [1, omit(), 3], 'c': null}", TEMPLATE)
+
+    assert exported(program.evaluate({})) == {"b": [1, 3], "c": None}
+
+
+def test_nothing_but_what_is_omitted_is_no_value_to_write() -> None:
+    with pytest.raises(EvaluationError, match="type omit cannot be written as JSON"):
+        exported(compile_expression("omit()", TEMPLATE).evaluate({}))
+
+
+def test_what_belongs_to_one_place_is_unknown_elsewhere() -> None:
+    for text in ("omit()", "runtime.newCondition({type: 'A', status: 'True'})", "linearlyUpdated(1, 2, 3)"):
+        with pytest.raises(CelError):
+            compile_expression(text, GRAPH)
+
+
+def test_a_condition_is_made_of_bare_names_and_has_fields() -> None:
+    text = "runtime.newCondition({type: 'Ready', status: obj.ok ? 'True' : 'False', reason: 'Because'})"
+    program = compile_expression(text, STATUS)
+
+    assert program.checked.result_type.name == "runtime.Condition"
+    made = program.evaluate({"obj": {"ok": False}})
+    assert (made["type"], made["status"], made["reason"], made["message"]) == (
+        "Ready",
+        "False",
+        "Because",
+        "",
+    )
+    assert compile_expression(f"{text}.status", STATUS).evaluate({"obj": {"ok": True}}) == "True"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{type: 'A', status: 'True', colour: 'x'}",   'unknown key "colour"'),
+        ("{type: 'A', status: 'Maybe'}",               "status must be one of True, False, Unknown"),
+        ("{status: 'True'}",                           'key "type" is missing'),
+        ("{type: '', status: 'True'}",                 "type must not be empty"),
+        ("{type: 'A', type: 'B', status: 'True'}",     'key "type" is there twice'),
+        ("{'type': 'A', status: 'True'}",              "bare names"),
+        ("obj",                                        "written out"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_is_wrong_is_refused_before_anything_runs(text: str, said: str) -> None:
+    with pytest.raises(CelError, match=said):
+        compile_expression(f"runtime.newCondition({text})", STATUS)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("Maybe", "status must be one of"), (1, "status of a condition is a string")]
+)
+def test_a_condition_whose_status_is_worked_out_is_refused_when_it_is_wrong(status: Any, said: str) -> None:
+    program = compile_expression("runtime.newCondition({type: 'A', status: obj.s})", STATUS)
+
+    with pytest.raises(EvaluationError, match=said):
+        program.evaluate({"obj": {"s": status}})
+
+
+def test_a_condition_of_an_object_is_found_or_says_nothing() -> None:
+    program = compile_expression("runtime.condition(obj, 'Ready').status", STATUS)
+
+    assert (
+        program.evaluate({"obj": {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}}) == "True"
+    )
+    assert program.evaluate({"obj": {"status": {}}}) == ""
+    assert program.evaluate({"obj": {}}) == ""
+
+
+def waves(text: str, count: int) -> list[int]:
+    """Return how many items each wave lets out, where every one that is let out is updated by the next."""
+    variables = [Variable("each", DYN), Variable("items", DYN)]
+    library = pacing(lambda item: item["new"], lambda item: True)
+    program = compile_expression(text, GRAPH.extend(libraries=[library], variables=variables))
+    items = [{"index": index, "new": False} for index in range(count)]
+    sizes = []
+    while not all(item["new"] for item in items):
+        let_out = [
+            item for item in items if not item["new"] and program.evaluate({"each": item, "items": items})
+        ]
+        assert let_out, "nothing moves"
+        for item in let_out:
+            item["new"] = True
+        sizes.append(len(let_out))
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("exponentiallyUpdated(items, each)",    [1, 1, 2, 4]),
+        ("exponentiallyReady(each, items)",      [1, 1, 2, 4]),
+        ("linearlyUpdated(items, each, 3)",      [3, 3, 2]),
+        ("linearlyReady(each, items, 1)",        [1] * 8),
+        ("items.filter(i, i.updated() && i.ready()).size() < 8", [8]),
+    ],
+)  # fmt: skip
+def test_a_change_goes_out_in_waves(text: str, sizes: list[int]) -> None:
+    assert waves(text, 8) == sizes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linearlyUpdated(items, each, 0)",
+        "exponentiallyUpdated(1, each)",
+        "linearlyUpdated(items, {'a': 1}, 1)",
+    ],
+)
+def test_waves_of_what_is_no_list_or_no_item_are_an_error(text: str) -> None:
+    with pytest.raises(EvaluationError):
+        waves(text, 2)

@@ -54,7 +54,7 @@ from lamina.objects.types import Made
 
 _LONGEST_LABEL = 63
 _NO_TIME = timedelta(0)
-_A_CLUSTER, _MANY = timedelta(milliseconds=2), 1000
+_A_CLUSTER, _MANY = timedelta(milliseconds=10), 200
 """For how long, for each of so many clusters, it may go unsaid how many have come how far."""
 
 

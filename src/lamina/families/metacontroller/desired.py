@@ -41,7 +41,17 @@ class Key(NamedTuple):
 class Notes:
     """What is known of a child that is wanted: by itself, and of the one that is there, for as long as it is the same."""
 
-    __slots__ = ("became", "body", "desired", "equal", "futile", "rehearsal", "statement", "verdict")
+    __slots__ = (
+        "became",
+        "body",
+        "desired",
+        "equal",
+        "futile",
+        "rehearsal",
+        "stated",
+        "statement",
+        "verdict",
+    )
 
     def __init__(self) -> None:
         self.statement: Statement | None = None
@@ -51,7 +61,9 @@ class Notes:
         self.desired: Once[bool] = Once()
         """Whether there is nothing to do about it."""
         self.equal: Once[bool] = Once()
-        """Whether it is as it is wanted, by whichever means."""
+        """Whether it is as it would be merged."""
+        self.stated: Once[bool] = Once()
+        """Whether the server has applied it so."""
         self.futile: Once[bool] = Once()
         self.rehearsal: Once[Rehearse] = Once()
         self.verdict: Once[Verdict] = Once()

@@ -85,12 +85,12 @@ def written(objects: Shown, parent: Obj, version: str, recall: Recall) -> orjson
         for obj in those:
             seen = recall.seen.find(obj)
             known = seen.shown if seen is not None else None
-            if known is None:
-                known = _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
+            if known is None or known[0] != version:
+                known = version, _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
                 if seen is not None:
                     seen.shown = known
-            if known[0] is not None:
-                there[known[0]] = known[1]
+            if known[1] is not None:
+                there[known[1]] = known[2]
     return orjson.Fragment(orjson.dumps(shown))
 
 

@@ -97,11 +97,11 @@ class Means:
         )
 
     def _is_stated(self, child: Desired, observed: Obj) -> bool:
-        equal = child.notes.equal.find(observed)
-        if equal is None:
-            equal = is_stated(observed, self._body(child), self.view.setup.applies_as)
-            child.notes.equal.keep(equal, observed)
-        return equal
+        stated = child.notes.stated.find(observed)
+        if stated is None:
+            stated = is_stated(observed, self._body(child), self.view.setup.applies_as)
+            child.notes.stated.keep(stated, observed)
+        return stated
 
     def is_fresh(self, child: Desired, observed: Obj, now: datetime) -> timedelta | None:
         """Return how long a child that was made of this very wish is still too young to be recreated, if it is."""

@@ -71,7 +71,8 @@ class Seen:
     def __init__(self, own: bool, matches: bool) -> None:
         self.own, self.matches = own, matches
         self.key: Key | None = None
-        self.shown: tuple[str | None, orjson.Fragment] | None = None
+        self.shown: tuple[str, str | None, orjson.Fragment] | None = None
+        """In which version of the protocol, under which key if any, and how."""
 
 
 class Once(Generic[Value]):

@@ -6,11 +6,11 @@ import orjson
 import pytest
 
 from lamina.core.questions import Call, Said
-from lamina.families.metacontroller.hooks import Response
-from lamina.families.metacontroller.recall import Recall, Recent, Worked
+from lamina.families.metacontroller.hooks import Response, written
+from lamina.families.metacontroller.recall import Recall, Recent, Seen, Worked
 from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement
 from lamina.paper import Desk, Play
-from tests.unit.families.metacontroller.catset import PARENT, Cats
+from tests.unit.families.metacontroller.catset import PARENT, POD, Cats
 
 NOBODY = LabelSelector((Requirement("app", "=", ("nobody",)),))
 
@@ -119,3 +119,13 @@ def test_a_hook_that_changes_its_mind_about_one_child_is_heeded() -> None:
     play.settle()
 
     assert cats.pods() == {"a": "one", "b": "two"}
+
+
+def test_a_child_is_shown_under_the_key_that_the_version_of_the_hook_asks_for() -> None:
+    recall, parent = Recall(), {"metadata": {"namespace": "here"}}
+    child = {"metadata": {"namespace": "here", "name": "a"}}
+    recall.seen.keep(Seen(own=True, matches=True), child)
+
+    for version, key in (("v1", "a"), ("v2", "here/a"), ("v1", "a")):
+        said = orjson.loads(orjson.dumps(written({POD: [child]}, parent, version, recall)))
+        assert said == {"Pod.v1": {key: child}}

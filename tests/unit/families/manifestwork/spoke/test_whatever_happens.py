@@ -44,7 +44,7 @@ def written(wanted: dict[str, Any]) -> tuple[list[Made], list[Made]]:
     return made, how
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(story=st.lists(events, max_size=12), last=manifests, dice=st.randoms(use_true_random=False))
 def test_in_the_end_there_is_what_is_wanted_and_nothing_else(story: Any, last: Any, dice: Any) -> None:
     spoke = Spoke()
@@ -82,7 +82,7 @@ def test_in_the_end_there_is_what_is_wanted_and_nothing_else(story: Any, last: A
     assert len(spoke.written) == before, "a settled work costs nothing"
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(story=st.lists(manifests, min_size=1, max_size=6), crash=st.integers(0, 10))
 def test_labels_are_those_of_the_last_manifest_and_no_others(story: Any, crash: int) -> None:
     spoke = Spoke()
