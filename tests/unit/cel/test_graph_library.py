@@ -96,7 +96,7 @@ def test_a_condition_is_made_of_bare_names_and_has_fields() -> None:
     text = "runtime.newCondition({type: 'Ready', status: obj.ok ? 'True' : 'False', reason: 'Because'})"
     program = compile_expression(text, STATUS)
 
-    assert program.checked.result_type.name == "runtime.Condition"
+    assert program.checked.result.name == "runtime.Condition"
     made = program.evaluate({"obj": {"ok": False}})
     assert (made["type"], made["status"], made["reason"], made["message"]) == (
         "Ready",
