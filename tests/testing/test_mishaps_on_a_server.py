@@ -170,7 +170,7 @@ async def test_whoever_misses_what_happened_ends_the_roll(cluster: Cluster, writ
     """Every watch ends, and none can go on where it was: of each object the last word is heard, kind by kind."""
     office = await begun(cluster)
 
-    lost = [Cut(users=(ROLLER.name,)), Expire(id="gone", users=(ROLLER.name,))]
+    lost: list[Fault] = [Cut(users=(ROLLER.name,)), Expire(id="gone", users=(ROLLER.name,))]
     office.employ(writes, dies=False, faults=lost)
     await cluster.edit(FLOCK, spec={"image": "goose:2"})
 

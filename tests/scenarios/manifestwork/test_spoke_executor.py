@@ -4,7 +4,7 @@ Works that are applied in the name of an account: what that one may not do is no
 Who may do what is enforced by a real server only, so that one is hub and cluster at once.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
@@ -12,7 +12,7 @@ import pytest_asyncio
 from lamina.objects.types import Made
 from tests.bed.fixtures import chosen_server
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.agents import Spoke, spoke
+from tests.scenarios.manifestwork.agents import Report, Spoke, spoke
 from tests.scenarios.manifestwork.stage import Stage
 from tests.unit.families.manifestwork.spoke.story import config_map
 
@@ -71,6 +71,17 @@ async def east(stage: Stage) -> AsyncIterator[Spoke]:
         yield made
 
 
+async def in_time(stage: Stage, west: Spoke, is_so: Callable[[Report], bool]) -> None:
+    """Wait until a work is as it should be: a server takes a moment to learn who may do what, and is asked each minute."""
+
+    async def is_so_now() -> bool:
+        stage.pass_time(61)
+        await west.settled()
+        return is_so(await west.work())
+
+    assert await west.until_there(is_so_now)
+
+
 @check("MW-61")
 async def test_where_nobody_is_kept_from_anything_a_work_is_applied_in_any_name(east: Spoke) -> None:
     await east.want(config_map(a="1"), executor=executor("default"))
@@ -93,14 +104,7 @@ async def test_an_executor_that_may_not_is_refused_and_applies_once_it_may(stage
 
     for made in (role(where, "may", "configmaps", _VERBS), binding(where, "may")):
         await stage.create(made)
-
-    async def is_applied_in_time() -> bool:
-        # A server takes a moment to learn who may do what, and the agent asks again each minute.
-        stage.pass_time(61)
-        await west.settled()
-        return (await west.work()).holds("Applied")
-
-    assert await west.until_there(is_applied_in_time)
+    await in_time(stage, west, lambda now: now.holds("Applied"))
     assert await west.data(namespace=where) == {"a": "1"}
 
 
@@ -111,11 +115,10 @@ async def test_an_executor_gives_away_no_rights_it_does_not_have(stage: Stage, w
     for made in (role(where, "rolls", "roles", _VERBS, _RBAC), binding(where, "rolls")):
         await stage.create(made)
     await west.want(role(where, "too-much", "secrets", ["get"]), executor=executor(where))
-    report = await west.until(lambda now: now.denies("Applied"))
-
-    assert report.message_of(0, "Applied").endswith(
-        f"roles, {where} too-much, error: permission escalation, will try again in 1m0s"
+    refused = f"roles, {where} too-much, error: permission escalation, will try again in 1m0s"
+    await in_time(
+        stage, west, lambda now: now.denies("Applied") and now.message_of(0, "Applied").endswith(refused)
     )
     with_rights = role(where, "same", "roles", ["get"], _RBAC)
     await west.want(with_rights, executor=executor(where))
-    await west.until_applied()
+    await in_time(stage, west, lambda now: now.holds("Applied"))
