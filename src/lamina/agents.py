@@ -29,7 +29,7 @@ from lamina.runtime.catalogue import DISCOVERS
 from lamina.runtime.manager import Manager
 from lamina.runtime.meter import Meter
 from lamina.server.gate import FIRST
-from lamina.server.request import Identity
+from lamina.server.request import ITSELF, Identity
 
 _CLUSTER = f"{CLUSTER_GROUP}/v1"
 _SET = f"{CLUSTER_GROUP}/v1beta2"
@@ -97,7 +97,19 @@ async def join(hub: Client, name: str, address: str = "") -> None:
         spec["managedClusterClientConfigs"] = [{"url": address}]
     cluster = _named(_CLUSTER, CLUSTER.kind, name, spec)
     cluster["metadata"]["labels"] = {SET_LABEL: _DEFAULT}
-    await _ensure(hub, cluster)
+    try:
+        await hub.create(cluster)
+    except AlreadyExists:
+        await _move(hub, meta.ref(cluster), address)
+
+
+async def _move(hub: Client, cluster: Ref, address: str) -> None:
+    """Have a hub know where a cluster of its own is now: a server may listen elsewhere than last time."""
+    said = (await hub.get(cluster)).get("spec") or {}
+    known = said.get("managedClusterClientConfigs") or [{}]
+    if address and all(one.get("url") != address for one in known):
+        moved = [{**known[0], "url": address}, *known[1:]]
+        await hub.patch(cluster, {"spec": {"managedClusterClientConfigs": moved}})
 
 
 async def check_known(hub: Client, name: str, server: str) -> None:
@@ -150,7 +162,7 @@ class EmbeddedHub:
     serves = (Kinds(),)
 
     def __init__(self, first: EmbeddedCluster, address: Callable[[str], str], version: str) -> None:
-        self._first, self._client = first, first.client()
+        self._first, self._client = first, first.client(ITSELF)
         self._address, self._version = address, version
 
     async def join(self, name: str) -> None:
@@ -161,11 +173,8 @@ class EmbeddedHub:
             log.warning("the hub was not told of a cluster", cluster=name, because=str(unheard))
 
     async def leave(self, name: str) -> None:
-        """Have the hub forget a cluster; where it cannot be told, the cluster is gone all the same."""
-        try:
-            await leave(self._client, name)
-        except LaminaError as unheard:
-            log.warning("the hub was not told of a cluster's end", cluster=name, because=str(unheard))
+        """Have the hub forget a cluster; raises where it cannot be told, or not of everything."""
+        await leave(self._client, name)
 
     def agent(self, name: str, cluster: EmbeddedCluster) -> Manager:
         """Return the agent of a cluster, ready to be run."""

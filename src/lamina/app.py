@@ -66,6 +66,8 @@ class App:
         self.store: Log
         self.certificates: Certificates
         self.clusters: Clusters
+        self.served: Callable[[], None] = lambda: None
+        """Called once the server answers for every cluster; those beside the first come to life after that."""
         self.changed: Callable[[], None] = lambda: None
         """Called when there are other clusters than before."""
         self._port = 0
@@ -126,6 +128,8 @@ class App:
         gc.freeze()
         gc.set_threshold(200_000, 50, 100)
         self._write_kubeconfig()
+        self.served()
+        await self.clusters.live()
 
     def _make(self, name: str, store: Store, authenticator: Authenticator) -> EmbeddedCluster:
         """

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import orjson
 
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import Unavailable
+from lamina.errors import LaminaError, Unavailable
+from lamina.logs import log as logger
 from lamina.objects.types import Made
 from lamina.server.gate import FIRST, Entry, Gate
 from lamina.server.identity import Authenticator
@@ -28,6 +29,8 @@ from lamina.server.view import View
 T = TypeVar("T")
 
 _RECORDS: Final = "/clusters"
+_PAUSE, _LONGEST = 0.5, 60.0
+"""After how many seconds an end that did not get far enough is tried again: at first, and at most."""
 
 
 class Make(Protocol):
@@ -37,7 +40,11 @@ class Make(Protocol):
 
 
 class Hub(Protocol):
-    """Who is told of clusters that come and go: one that is about to run, and one that is gone for good."""
+    """
+    Who is told of clusters that come and go: one that is about to run, and one that is gone for good.
+
+    `leave` raises where it could not be told: it has things of that cluster that its next of kin must not get.
+    """
 
     async def join(self, name: str) -> None: ...
 
@@ -77,6 +84,7 @@ class Clusters:
         self._turn = asyncio.Lock()
         self._stopping = False
         self._at_work: set[asyncio.Task[Any]] = set()
+        self._ending: asyncio.Task[None] | None = None
         self.gate = Gate(Entry(first.api, first.authenticator), self)
 
     def __iter__(self) -> Iterator[EmbeddedCluster]:
@@ -94,25 +102,37 @@ class Clusters:
         return self.url if name == FIRST else f"{self.url}/clusters/{name}"
 
     async def start(self, wanted: Sequence[str]) -> None:
-        """Have the clusters that are wanted, and those that were there before."""
+        """Have the clusters served that are wanted, and those that were there before."""
         async with self._turn:
             for record in self._records().values():
                 if record.ending:
-                    await self._forget(record, View(self._log, record.place))
+                    await self._forget(record)
                 elif record.name in self._members:
                     # One that was asked for while the first cluster started runs already, and could not join it.
                     await self._join(record.name)
                 else:
-                    await self._begin(record)
+                    await self._begin(record, EmbeddedCluster.serve)
+            ending = self._records()
             for name in wanted:
-                if name not in self._members:
-                    await self._begin(await self._note(name))
+                if name in ending and name not in self._members:
+                    logger.error("a cluster of this name is still ending", cluster=name)
+                elif name not in self._members:
+                    await self._begin(await self._note(name), EmbeddedCluster.serve)
         self.gate.is_complete = True
+
+    async def live(self) -> None:
+        """Have everybody act on those that are served."""
+        async with self._turn:
+            for member in self._members.values():
+                if not member.cluster.is_ready:
+                    await member.cluster.live()
 
     async def stop(self) -> None:
         """End what runs on them; they are there again at the next start."""
         self._stopping = True
         self.gate.is_complete = False
+        if self._ending is not None:
+            self._ending.cancel()
         async with self._turn:
             members, self._members = self._members, {}
             for name, member in members.items():
@@ -156,7 +176,8 @@ class Clusters:
             record = self._records().get(name)
             if record is not None and record.ending:
                 # Its end did not get that far.
-                await self._forget(record, View(self._log, record.place))
+                if not await self._forget(record):
+                    raise Unavailable(f"the cluster that had the name {name!r} is still ending: try again")
                 record = None
             await self._begin(record or await self._note(name))
         self._changed()
@@ -173,10 +194,15 @@ class Clusters:
             await member.cluster.stop()
             for watcher in list(member.cluster.api.plane.watchers):
                 watcher.end()
-            await self._forget(record, member.view)
+            await member.view.close()
+            await self._forget(record)
         self._changed()
 
-    async def _begin(self, record: _Record) -> None:
+    async def _begin(
+        self,
+        record: _Record,
+        start: Callable[[EmbeddedCluster], Awaitable[object]] = EmbeddedCluster.__aenter__,
+    ) -> None:
         name = record.name
         view = View(self._log, record.place)
         token = hmac.new(self._token.encode(), f"{name}/{record.uid}".encode(), "sha256").hexdigest()
@@ -185,7 +211,7 @@ class Clusters:
         cluster = self._make(name, view, authenticator)
         self.gate.open(name, Entry(cluster.api, authenticator))
         try:
-            await cluster.__aenter__()
+            await start(cluster)
         except BaseException:
             self.gate.close(name)
             raise
@@ -201,15 +227,34 @@ class Clusters:
         await self._write(record, expect=Expect.ABSENT)
         return record
 
-    async def _forget(self, record: _Record, view: View) -> None:
-        """Delete all there is of a cluster, its record last."""
-        await view.close()
-        if (hub := self._hub()) is not None:
-            await hub.leave(record.name)
+    async def _forget(self, record: _Record) -> bool:
+        """Delete all there is of a cluster whose view is closed, its record last; say whether that is gone too."""
+        try:
+            if (hub := self._hub()) is not None:
+                await hub.leave(record.name)
+        except LaminaError as unheard:
+            logger.warning(
+                "the hub was not told of a cluster's end", cluster=record.name, because=str(unheard)
+            )
+            if self._ending is None or self._ending.done():
+                self._ending = asyncio.create_task(self._end_the_rest())
+            return False
         # Written after all that was accepted before the view closed, so that is committed by then.
         await self._write(record._replace(ending=True))
-        await view.clear()
+        await View(self._log, record.place).clear()
         await self._log.append(_key(record.name), _written(record), deleted=True)
+        return True
+
+    async def _end_the_rest(self) -> None:
+        """Try again, ever less often, until every cluster that is ending has ended."""
+        pause = _PAUSE
+        while any(record.ending for record in self._records().values()):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+            async with self._turn:
+                for record in self._records().values():
+                    if record.ending:
+                        await self._forget(record)
 
     def _records(self) -> dict[str, _Record]:
         """Return what is remembered of each cluster."""

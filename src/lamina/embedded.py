@@ -38,7 +38,7 @@ from lamina.server.assembly import assemble
 from lamina.server.housekeeping import forget_old_versions, publish_groups
 from lamina.server.identity import Authenticator
 from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Answer, Identity, Request
+from lamina.server.request import ADMIN, ITSELF, Answer, Identity, Request
 from lamina.server.seed import SYSTEM_PRIORITIES, own_service
 from lamina.server.store import Store
 from lamina.settings import Settings
@@ -97,6 +97,7 @@ class EmbeddedCluster:
         pods = self.settings.simulate == "pods"
         self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
         self._stack = AsyncExitStack()
+        self._tasks: Background
         self._ready = False
         self.managers: list[Manager] = []
         """What runs the actors, and the families if there are any."""
@@ -110,17 +111,29 @@ class EmbeddedCluster:
         self.api.administration.settled = self.settled
 
     async def __aenter__(self) -> Self:
-        try:
-            await self._start()
-        except BaseException:
-            await self.stop()
-            raise
+        await self.serve()
+        await self.live()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+    async def serve(self) -> None:
+        """Have everything there that is there from the beginning; nobody acts on anything before it lives."""
+        await self._or_end(self._begin())
+
+    async def live(self) -> None:
+        """Have everybody act who belongs to it."""
+        await self._or_end(self._enliven())
+
+    async def _or_end(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """End actors and families; a store of its own finishes the writes it accepted, and ends its watches."""
@@ -167,24 +180,29 @@ class EmbeddedCluster:
         """Wait until everybody who runs on it has nothing to do but wait, or until that takes too long."""
         await settled(lambda: self.is_idle)
 
-    async def _start(self) -> None:
+    async def _begin(self) -> None:
         if self._owns_store:
             self._stack.push_async_callback(self.store.close)
         self._stack.push_async_callback(self.api.plane.asker.close)
-        tasks = await self._stack.enter_async_context(Background())
+        self._tasks = tasks = await self._stack.enter_async_context(Background())
         if self._owns_store:
             tasks.start(forget_old_versions(self.store, self.settings.history))
         tasks.start(publish_groups(self.api.plane))
         await self._seed()
-        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
         # Before anybody watches: each new kind has everybody look anew.
-        await install(self.client(), (*families, *self._serves))
+        await install(self.client(ITSELF), (*self._families(), *self._serves))
+
+    async def _enliven(self) -> None:
+        tasks = self._tasks
         await self._start_actors(tasks)
-        if families:
+        if families := self._families():
             await self._start_families(families)
         for manager in self._also:
             await self._run(manager(self), tasks)
         self._ready = True
+
+    def _families(self) -> Sequence[Family]:
+        return chosen(self.settings.families) if self.settings.simulate != "off" else ()
 
     async def _seed(self) -> None:
         """Create what is there from the beginning, where it is not there yet."""
@@ -201,7 +219,10 @@ class EmbeddedCluster:
             await self._ensure("/apis/storage.k8s.io/v1/storageclasses", STANDARD)
 
     async def _ensure(self, path: str, obj: Made) -> None:
-        answer = await self.request("POST", path, body=orjson.dumps(obj))
+        name = obj["metadata"]["name"]
+        if (await self.request("GET", f"{path}/{name}", user=ITSELF)).status == 200:
+            return
+        answer = await self.request("POST", path, body=orjson.dumps(obj), user=ITSELF)
         if answer.status not in (201, 409):
             raise from_status(
                 orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}, answer.status
@@ -238,7 +259,7 @@ class EmbeddedCluster:
         self._stack.push_async_callback(calls.close)
         checks = [check for family in families for check in family.checks]
         await answering(checks, client, self._port, self.api.plane.asker.here, log)
-        await declare(client, hooks.manifests)
+        await declare(self.client(ITSELF), hooks.manifests)
         # They end before the hooks they would call.
         tasks = await self._stack.enter_async_context(Background())
         manager = product(client, families, self.clock, calls, discovers=_DISCOVERS)

@@ -22,7 +22,8 @@ class Lamina:
 
     @property
     def environ(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))}
+        theirs = ("LAMINA_", "XDG_", "KUBECONFIG")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
         return {**kept, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"), **self.said}
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:

@@ -80,6 +80,19 @@ def test_rbac_has_roles_for_people_who_look_into_a_namespace(lamina: Lamina, tmp
     assert "rbac.authorization.k8s.io/aggregate-to-view" not in edit["metadata"]["labels"]
 
 
+def test_rbac_lets_no_editor_of_a_namespace_bind_clusters_or_write_works(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    *_, view, edit = said(lamina, "rbac", str(file), "--families", "manifestwork", "--people")
+
+    def kinds(role: dict[str, Any]) -> set[str]:
+        return {resource for rule in role["rules"] for resource in rule["resources"]}
+
+    assert kinds(edit) == {"manifestworkreplicasets", "placements"}
+    assert {"manifestworks", "managedclustersetbindings", "placementdecisions", *kinds(edit)} <= kinds(view)
+
+
 def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0")
     (running,) = json.loads(lamina("status", "-o", "json").stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -36,6 +37,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: main, image: "web:2"}]}
 """
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet" / "web.yaml"
 NOTHING = "apiVersion: v1\nkind: List\nitems: []\n"
 
 
@@ -53,19 +55,23 @@ def test_a_change_is_played_without_any_server(lamina: Lamina, files: Path) -> N
     assert done.stdout.splitlines()[-1] == "well  deployment default/web is there"
 
 
-def test_what_happens_to_many_at_once_is_one_line(lamina: Lamina, files: Path) -> None:
+def fleet_of(count: int) -> list[Obj]:
+    """Return clusters, and a placement that selects them all."""
     group = "cluster.open-cluster-management.io"
-    fleet: list[Obj] = [
+    return [
         custom(f"{group}/v1beta2", "ManagedClusterSet", "fleet", namespace=None),
         custom(f"{group}/v1beta2", "ManagedClusterSetBinding", "fleet", spec={"clusterSet": "fleet"}),
         custom(f"{group}/v1beta1", "Placement", "everywhere", spec={}),
         *(
             custom(f"{group}/v1", "ManagedCluster", f"c{number}", namespace=None,
                    labels={f"{group}/clusterset": "fleet"}, spec={"hubAcceptsClient": True})
-            for number in range(5)
+            for number in range(count)
         ),
     ]  # fmt: skip
-    (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet}))
+
+
+def test_what_happens_to_many_at_once_is_one_line(lamina: Lamina, files: Path) -> None:
+    (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet_of(5)}))
 
     done = lamina("simulate", str(files / "fleet.yaml"), "--state", str(files / "state.yaml"))
 
@@ -73,6 +79,31 @@ def test_what_happens_to_many_at_once_is_one_line(lamina: Lamina, files: Path) -
     assert "0:00:00.0  managedcluster c0 and 4 more managedclusters: Managed cluster is available" in told
     assert told[-1] == "well  managedcluster c0 and 4 more managedclusters are there"
     assert len(told) < 12
+
+
+def test_nobody_is_late_in_the_example_if_nobody_says_how_long_readiness_takes(
+    lamina: Lamina, files: Path
+) -> None:
+    (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet_of(40)}))
+
+    done = lamina("simulate", str(files / "fleet.yaml"), str(EXAMPLE), "--state", str(files / "state.yaml"))
+
+    assert "well  manifestworkreplicaset default/web is settled, 40 of 40 on revision 1" in done.stdout
+    assert "not well within" not in done.stdout
+
+
+def test_a_deadline_that_is_too_short_is_named_beside_what_readiness_takes(
+    lamina: Lamina, files: Path
+) -> None:
+    (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet_of(2)}))
+
+    done = lamina(
+        "simulate", str(files / "fleet.yaml"), str(EXAMPLE), "--state", str(files / "state.yaml"),
+        "--ready-after", "20s",
+    )  # fmt: skip
+
+    assert "not well within 15s" in done.stdout
+    assert re.search(r"progressing: settles after 2\d\.\d s on paper", done.stdout)
 
 
 def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: Path) -> None:
@@ -171,3 +202,24 @@ def test_a_change_is_played_against_a_running_server(lamina: Lamina, files: Path
 
     assert "create replicaset default/web-" in done.stdout
     assert api.get(f"{web}/web").json["spec"] == seen["spec"]
+
+
+def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: Lamina, files: Path) -> None:
+    started(lamina, "--clusters", "2")
+    lamina("kubectl", "apply", "-f", str(EXAMPLE.with_name("placement.yaml")), "-f", str(EXAMPLE))
+    lamina("watch", "mwrs/web", "--until", "settled")
+    (files / "good.yaml").write_text(EXAMPLE.read_text().replace("nginx:1", "nginx:2"))
+
+    changed = lamina("simulate", str(files / "good.yaml"))
+    back = lamina("simulate", "--rollback", "mwrs/web", "--to-revision", "1")
+    (files / "read.yaml").write_text(lamina("kubectl", "get", "mwrs", "-o", "yaml").stdout)
+    read = lamina(
+        "simulate", str(files / "good.yaml"), "--state", str(files / "read.yaml"), "-o", "json", code=2
+    )
+
+    well = "well  manifestworkreplicaset default/web is settled, 2 of 2 on revision"
+    assert f"{well} 2: " in changed.stdout.splitlines()[-1]
+    assert "NOT WELL" not in back.stdout
+    assert f"{well} 1: " in back.stdout.splitlines()[-1]
+    # Read as one version and applied as another it is one object, which here has no clusters to go to.
+    assert [one["because"] for one in json.loads(read.stdout)["endings"]] == ["no cluster is selected"]

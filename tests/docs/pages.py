@@ -26,7 +26,8 @@ class Reader:
 
     @property
     def environ(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))}
+        theirs = ("LAMINA_", "XDG_", "KUBECONFIG")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
         path = f"{self.home / 'bin'}:{os.environ['PATH']}"
         return {**kept, "HOME": str(self.home), "PATH": path, "LAMINA_PORT": "0"}
 

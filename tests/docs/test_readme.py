@@ -17,6 +17,7 @@ from tests.docs.pages import make_up
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+_THEIRS = ("LAMINA_", "XDG_", "KUBECONFIG")
 
 
 def block(heading: str) -> list[tuple[str, str]]:
@@ -43,7 +44,7 @@ def home(tmp_path: Path) -> Iterator[dict[str, str]]:
     for name in ("examples",):
         (tmp_path / name).symlink_to(ROOT / name)
     environ = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "XDG_"))},
+        **{name: value for name, value in os.environ.items() if not name.startswith(_THEIRS)},
         "HOME": str(tmp_path),
         "PATH": f"{folder}:{os.environ['PATH']}",
     }

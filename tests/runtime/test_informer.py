@@ -11,6 +11,7 @@ from lamina.core.world import Change, card
 from lamina.errors import Forbidden, Gone, Invalid
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
+from lamina.objects.types import Obj
 from lamina.runtime import informer as module
 from lamina.runtime.informer import Informer
 from lamina.runtime.subscriptions import Subscription
@@ -38,6 +39,10 @@ class Follower:
             self._told.clear()
             await self._told.wait()
         return [_said(change) for change in self.changes]
+
+    def learn(self, name: str, obj: Obj | None) -> None:
+        """Have it learn what a look showed that took no time."""
+        self.informer.learn("default", name, obj, self.informer.shelf.get("default", name))
 
     @property
     def names(self) -> set[str]:
@@ -227,13 +232,13 @@ async def test_what_somebody_read_for_himself_is_remembered_unless_something_new
     stream.send("BOOKMARK", bookmark(9, end=True))
     await settled(follow)
 
-    follow.informer.learn("default", "a", config_map("a", 12))
-    follow.informer.learn("default", "a", config_map("a", 11))
+    follow.learn("a", config_map("a", 12))
+    follow.learn("a", config_map("a", 11))
     stream.send("MODIFIED", config_map("a", 10))
     stream.send("MODIFIED", config_map("a", 12))
     stream.send("MODIFIED", config_map("a", 13))
     await follow.until_told(3)
-    follow.informer.learn("default", "a", None)
+    follow.learn("a", None)
 
     assert [_said(change) for change in follow.changes] == ["+a", "~a", "~a", "-a"]
     assert [meta.resource_version(change.obj) for change in follow.changes] == ["5", "12", "13", "13"]
@@ -278,3 +283,104 @@ async def test_only_what_is_kept_is_remembered(script: Script, follow: Follower)
         "kind": "ConfigMap",
         "metadata": {"name": "a", "namespace": "default", "uid": "uid-a", "resourceVersion": "5"},
     }
+
+
+async def test_an_object_that_goes_while_everything_is_shown_is_not_kept(
+    script: Script, follow: Follower
+) -> None:
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+
+    stream.send("ADDED", config_map("a", 5))
+    stream.send("DELETED", config_map("a", 7))
+    stream.send("ADDED", config_map("b", 8))
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    await settled(follow)
+
+    assert await follow.until_told(3) == ["+a", "-a", "+b"]
+    assert follow.names == {"b"}
+
+
+async def _starting_over(script: Script, follow: Follower, seen: int, *names: str) -> Stream:
+    """Have an informer see objects up to a version, and then everything anew."""
+    first, again = Stream(), Stream()
+    script.reply("GET", PATH, first, Gone("too old"), again)
+    for name in names:
+        first.send("ADDED", config_map(name, seen, uid=f"old-{name}"))
+    first.send("BOOKMARK", bookmark(seen, end=True))
+    await settled(follow)
+    first.end()
+    await script.until_asked(3, PATH)
+    return again
+
+
+async def test_what_was_read_while_everything_is_shown_anew_is_not_taken_for_gone(
+    script: Script, follow: Follower
+) -> None:
+    stream = await _starting_over(script, follow, 9)
+
+    follow.learn("mine", config_map("mine", 12))
+    stream.send("BOOKMARK", bookmark(11, end=True))
+    stream.send("ADDED", config_map("mine", 12))
+    stream.send("ADDED", config_map("next", 13))
+
+    assert await follow.until_told(2) == ["+mine", "+next"]
+
+
+async def test_a_look_that_found_nothing_says_nothing_of_what_came_meanwhile(
+    script: Script, follow: Follower
+) -> None:
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    stream.send("ADDED", config_map("a", 10))
+    await follow.until_told(1)
+
+    follow.informer.learn("default", "a", None, known=None)
+
+    assert follow.names == {"a"}
+
+
+async def test_a_look_at_something_that_has_gone_since_does_not_bring_it_back(
+    script: Script, follow: Follower
+) -> None:
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    stream.send("ADDED", config_map("a", 5))
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    stream.send("DELETED", config_map("a", 12))
+    await follow.until_told(2)
+
+    follow.learn("a", config_map("a", 11))
+
+    assert follow.names == set()
+
+
+async def test_the_end_of_an_object_is_not_that_of_the_next_one_of_its_name(
+    script: Script, follow: Follower
+) -> None:
+    stream = Stream()
+    script.reply("GET", PATH, stream)
+    stream.send("ADDED", config_map("a", 5, uid="first"))
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    await settled(follow)
+
+    follow.learn("a", config_map("a", 12, uid="second"))
+    stream.send("DELETED", config_map("a", 11, uid="first"))
+    stream.send("ADDED", config_map("b", 13))
+
+    assert await follow.until_told(3) == ["+a", "~a", "+b"]
+    assert follow.names == {"a", "b"}
+
+
+@pytest.mark.parametrize("version", [50, 6000], ids=["younger than what was seen", "older than what was seen"])
+async def test_a_server_with_another_past_is_believed(script: Script, follow: Follower, version: int) -> None:
+    """Another one has come in its place: nothing that was known is so any more, whatever the numbers say."""
+    stream = await _starting_over(script, follow, 5000, "stays", "goes")
+
+    stream.send("ADDED", config_map("stays", 40, uid="new"))
+    stream.send("BOOKMARK", bookmark(version, end=True))
+    await follow.until_told(4)
+
+    (kept,) = follow.informer.shelf.every()
+    assert (meta.uid(kept), follow.informer.seen) == ("new", version)

@@ -2,9 +2,10 @@
 
 from lamina.core.questions import Follow
 from lamina.core.world import Change
+from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.selectors import parse_label_selector
-from lamina.objects.types import Made, Ref
+from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.interests import Interests
 
 SECRET = Kind("v1", "Secret", "secrets", True)
@@ -48,3 +49,30 @@ def test_who_asks_by_name_and_for_all_is_told_once() -> None:
     assert sorted(interests.concerned(Change(SECRET, None, secret("two")))) == [A, B]
     interests.set(A, [Follow(kind=SECRET, names=("one",))])
     assert concerned(interests, None, secret("two")) == {B}
+
+
+def test_what_is_news_to_some_only_concerns_those_and_is_found_out_once() -> None:
+    found: list[tuple[str, ...]] = []
+
+    def parties(before: Obj, after: Obj) -> tuple[str, ...] | None:
+        whom = meta.labels(after).get("to")
+        found.append((whom,) if whom else ())
+        return (whom,) if whom is not None else None
+
+    interests = Interests()
+    interests.set(A, [Follow(kind=SECRET, names=("one",), parties=parties, party="a")])
+    interests.set(B, [Follow(kind=SECRET, names=("one",), parties=parties, party="b")])
+
+    assert concerned(interests, secret("one"), secret("one", to="b")) == {B}
+    assert len(found) == 1
+    assert concerned(interests, secret("one"), secret("one", to="c")) == set()
+    assert concerned(interests, secret("one"), secret("one", tier="a")) == {A, B}
+    assert concerned(interests, None, secret("one", to="b")) == {A, B}, "that it came is news to everybody"
+    assert concerned(interests, secret("one", to="b"), None) == {A, B}, "and that it went"
+
+
+def test_who_follows_in_two_ways_is_told_if_it_is_news_in_one() -> None:
+    interests = Interests()
+    interests.set(A, [Follow(kind=SECRET, parties=lambda before, after: ()), Follow(kind=SECRET)])
+
+    assert concerned(interests, secret("one"), secret("one", tier="a")) == {A}

@@ -144,3 +144,27 @@ async def seen(port: int, trusted: bytes) -> x509.Certificate:
     found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
     return x509.load_der_x509_certificate(found)
+
+
+class Slow:
+    """Somebody who knows, and takes a turn of the loop to say so; counts who waits for an answer."""
+
+    def __init__(self) -> None:
+        self.waiting = self.most = 0
+
+    async def create(self, obj: Obj) -> Made:
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        await asyncio.sleep(0)
+        self.waiting -= 1
+        return {**obj, "status": {"allowed": True}}
+
+
+async def test_however_many_ask_the_server_is_asked_by_a_few_at_once() -> None:
+    slow = Slow()
+    reviewer = Reviewer([CHECK], slow, log)
+
+    answers = await asyncio.gather(*(reviewer.answer("/maps", question("secret")) for _ in range(100)))
+
+    assert all(orjson.loads(one)["response"]["allowed"] for one in answers)
+    assert slow.most == 32

@@ -331,6 +331,24 @@ async def test_a_busy_hook_that_does_not_say_when_is_left_alone_longer_each_time
     assert [pause.total_seconds() for pause in pauses] == [1, 2, 4, 8]
 
 
+async def test_who_is_overtaken_time_and_again_comes_back_soon_all_the_same(client: Client) -> None:
+    def late(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        old = meta.with_metadata(obj, resourceVersion="1")
+        return one_stage("count", [change(old, {"data": {"count": "1"}})], because="it looks like that")
+
+    clock, made = ManualClock(), Toy(late)
+    async with running(client, [made.controller()], clock=clock) as manager:
+        await client.create(toy("a"))
+        pauses = []
+        for passes in range(1, 14):
+            await made.passed(passes)
+            pauses.append(await until_due(manager) - clock.now())
+            clock.wind(pauses[-1])
+
+    assert pauses == sorted(pauses)
+    assert pauses[0] < pauses[-1] == timedelta(seconds=1)
+
+
 async def until_due(manager: Manager) -> datetime:
     """Wait until it has been settled when the toy is looked at next, and return when."""
     async with asyncio.timeout(60):

@@ -1,12 +1,14 @@
 """A hub's rollout on paper: agents that are not there are played, and fail as they are told."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
 from lamina.errors import SettingsError
 from lamina.families.every import chosen
-from lamina.objects.types import Made, Obj
+from lamina.objects import meta
+from lamina.objects.types import Made, Obj, Ref
 from lamina.simulation import Ending, Simulation, read_failures
 from lamina.testing.builders import custom, deployment
 
@@ -16,6 +18,13 @@ _RULES = [
     {"condition": "Progressing", "type": "WellKnownConditions"},
     {"condition": "Degraded", "type": "WellKnownConditions"},
 ]
+_WORK_GROUP = "work.open-cluster-management.io"
+_AGENT_SAYS = (
+    ("Applied", "True", "AppliedManifestWorkComplete"),
+    ("Available", "True", "ResourcesAvailable"),
+    ("Progressing", "False", "Completed"),
+    ("Degraded", "False", "Completed"),
+)
 
 
 def hub(count: int = 4, failures: object = None) -> Simulation:
@@ -35,11 +44,11 @@ def hub(count: int = 4, failures: object = None) -> Simulation:
     return played
 
 
-def web(image: str, *, ruled: bool = True) -> Obj:
+def web(image: str, *, ruled: bool = True, deadline: str = "5m") -> Obj:
     strategy = {
         "type": "Progressive",
         "failureStrategy": "AbortAll",
-        "progressive": {"maxConcurrency": 2, "progressDeadline": "5m"},
+        "progressive": {"maxConcurrency": 2, "progressDeadline": deadline},
     }
     which = {"group": "apps", "resource": "deployments", "name": "web", "namespace": "default"}
     template: Made = {"workload": {"manifests": [deployment("web", image=image)]}}
@@ -49,7 +58,7 @@ def web(image: str, *, ruled: bool = True) -> Obj:
         "placementRefs": [{"name": "everywhere", "rolloutStrategy": strategy}],
         "manifestWorkTemplate": template,
     }
-    return custom("work.open-cluster-management.io/v1alpha1", "ManifestWorkReplicaSet", "web", spec=spec)
+    return custom(f"{_WORK_GROUP}/v1alpha1", "ManifestWorkReplicaSet", "web", spec=spec)
 
 
 def ending(played: Simulation) -> Ending:
@@ -76,6 +85,152 @@ def rolled_out(failures: object = None, *, ruled: bool = True) -> Simulation:
     played.apply(web("web:2", ruled=ruled))
     played.run(_HOUR)
     return played
+
+
+def taken_from_a_hub(*, ruled: bool = False, version: str = "v1alpha1", deadline: str = "5m") -> list[Made]:
+    """Return what a hub holds whose agents, real ones, have all said that the first image is there and well."""
+    played = hub()
+    played.apply(web("web:1", ruled=ruled, deadline=deadline))
+    played.run(timedelta(minutes=10))
+    assert ending(played).well
+    return [_as_read(obj, version) for obj in played.paper.objects.values()]
+
+
+def _as_read(obj: Made, version: str) -> Made:
+    if obj["kind"] == "ManifestWorkReplicaSet":
+        return {**obj, "apiVersion": f"{_WORK_GROUP}/{version}"}
+    if obj["kind"] != "ManifestWork":
+        return obj
+    about = {
+        "observedGeneration": meta.generation(obj),
+        "message": "",
+        "lastTransitionTime": "2025-12-31T00:00:00Z",
+    }
+    said = [
+        {"type": name, "status": status, "reason": reason, **about} for name, status, reason in _AGENT_SAYS
+    ]
+    return {**obj, "status": {"conditions": said}}
+
+
+def continued(objects: list[Made], failures: object = None) -> Simulation:
+    """Return a simulation that begins with what a hub holds."""
+    return Simulation(
+        families=chosen("manifestwork"), objects=objects, failures=read_failures(failures, "failures.yaml")
+    )
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+def test_a_good_change_on_what_real_agents_have_said_ends_well(ruled: bool) -> None:
+    played = continued(taken_from_a_hub(ruled=ruled))
+
+    played.apply(web("web:2", ruled=ruled))
+    played.run(_HOUR)
+
+    assert ending(played).well, ending(played).because
+    assert set(images(played).values()) == {"web:2"}
+
+
+@pytest.mark.parametrize(("ruled", "fails"), [(True, "crash"), (False, "crash"), (False, "unready")])
+def test_a_bad_change_on_what_real_agents_have_said_turns_round(ruled: bool, fails: str) -> None:
+    bad = {"images": [{"image": "web:2", "fails": fails}]}
+    played = continued(taken_from_a_hub(ruled=ruled), bad)
+
+    played.apply(web("web:2", ruled=ruled))
+    played.run(_HOUR)
+
+    assert ending(played).state == "aborted"
+    assert set(images(played).values()) == {"web:1"}
+    why = [one.because for one in played.story if "turning round" in one.because]
+    assert all("as was asked" in one for one in why) and why, why
+
+
+def test_agents_say_all_that_real_ones_say_about_what_they_were_sent_last() -> None:
+    played = continued(taken_from_a_hub())
+
+    played.apply(web("web:2", ruled=False))
+    played.run(_HOUR)
+
+    for work in (obj for ref, obj in played.paper.objects.items() if ref.kind == "ManifestWork"):
+        said = work["status"]["conditions"]
+        assert [(one["type"], one["status"], one["reason"]) for one in said] == list(_AGENT_SAYS)
+        assert {one["observedGeneration"] for one in said} == {2}
+
+
+@pytest.mark.parametrize(
+    "says", [("Applied", "Available"), ("Applied", "Available", "Progressing", "Degraded")]
+)
+def test_nobody_begins_again_with_what_was_done_before(says: tuple[str, ...]) -> None:
+    objects = taken_from_a_hub()
+    for work in (obj for obj in objects if obj["kind"] == "ManifestWork"):
+        work["status"]["conditions"] = [one for one in work["status"]["conditions"] if one["type"] in says]
+    played = continued(objects)
+
+    played.run(_HOUR)
+
+    assert ending(played).well
+    assert not [one.because for one in played.story if one.because.startswith(("moving", "waiting"))]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+def test_a_way_back_to_what_is_there_already_ends_well(version: str) -> None:
+    played = continued(taken_from_a_hub())
+
+    played.rollback(Ref(f"{_WORK_GROUP}/{version}", "ManifestWorkReplicaSet", "default", "web"), 1)
+    played.run(_HOUR)
+
+    assert [(one.state, one.well) for one in played.endings()] == [("settled", True)]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha1", "v1beta1"])
+def test_a_change_in_another_version_is_a_change_of_the_same_object(version: str) -> None:
+    played = continued(taken_from_a_hub(version=version))
+
+    played.apply(web("web:2", ruled=False))
+    played.run(_HOUR)
+
+    (stored,) = [obj for ref, obj in played.paper.objects.items() if ref.kind == "ManifestWorkReplicaSet"]
+    assert (
+        stored["spec"]["manifestWorkTemplate"]["workload"]["manifests"][0]["spec"]["template"]["spec"][
+            "containers"
+        ][0]["image"]
+        == "web:2"
+    )
+    assert [(one.state, one.well) for one in played.endings()] == [("settled", True)]
+    assert set(images(played).values()) == {"web:2"}
+
+
+def test_a_deadline_shorter_than_readiness_takes_says_how_long_that_is() -> None:
+    played = continued(taken_from_a_hub(deadline="3s"))
+
+    played.apply(web("web:2", ruled=False, deadline="3s"))
+    played.run(_HOUR)
+
+    (why,) = [one.because for one in played.story if "turning round" in one.because]
+    assert "not well within 3s" in why
+    assert re.search(r"c1 \(progressing: settles after [5-7]\.\d s on paper\)", why), why
+
+
+@pytest.mark.parametrize(
+    ("fails", "state", "well"),
+    [
+        ("",         "there",            True),
+        ("degraded", "Degraded=True",    False),
+        ("stuck",    "Progressing=True", False),
+        ("refused",  "Applied=False",    False),
+    ],
+)  # fmt: skip
+def test_a_work_that_nobody_rolls_out_is_well_when_its_agent_says_so(
+    fails: str, state: str, well: bool
+) -> None:
+    played = hub(failures={"clusters": [{"name": "c1", "fails": fails}]} if fails else None)
+
+    played.apply(custom(f"{_WORK_GROUP}/v1", "ManifestWork", "one", namespace="c1", spec={
+        "workload": {"manifests": [deployment("web")]},
+    }))  # fmt: skip
+    played.run(_HOUR)
+
+    (told,) = [one for one in played.endings() if one.ref.kind == "ManifestWork"]
+    assert (told.state, told.well) == (state, well)
 
 
 @pytest.mark.parametrize("ruled", [True, False])
@@ -118,6 +273,23 @@ def test_a_cluster_that_comes_back_is_selected_again() -> None:
 
     assert set(images(played)) == {"c1", "c2", "c3", "c4"}
     assert ending(played).well
+
+
+def test_a_work_that_goes_wrong_later_is_told_of_then() -> None:
+    played = hub(failures={"clusters": [{"name": "c2", "fails": "degraded", "from": "20m", "until": "40m"}]})
+    played.apply(web("web:1"))
+    played.run(timedelta(minutes=30))
+    work = next(ref for ref in played.paper.objects if ref.kind == "ManifestWork" and ref.namespace == "c2")
+    said = {one["type"]: one["status"] for one in played.paper.get(work)["status"]["conditions"]}
+    assert said["Degraded"] == "True"
+
+    played.run(timedelta(minutes=30))
+
+    said = {one["type"]: one["status"] for one in played.paper.get(work)["status"]["conditions"]}
+    assert said["Degraded"] == "False"
+    assert ending(played).well
+    told = [(one.after, one.because) for one in played.story if one.ref.name == "c2"]
+    assert (timedelta(minutes=20), "its works are degraded from now on") in told
 
 
 def test_a_cluster_that_refuses_its_work_is_waited_for_until_its_time_is_up() -> None:

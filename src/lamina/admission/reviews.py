@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from lamina.objects.types import GroupKind, Made, Obj
 
 _VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _REVIEWED = ("username", "uid", "groups", "extra")
+_AT_ONCE = 32
+"""How many questions of others are put to their own server at once: however many ask, it has more to do."""
 
 
 class BadQuestion(Exception):
@@ -32,6 +35,7 @@ class Reviewer:
     def __init__(self, checks: Sequence[Check], server: Server, log: Logger) -> None:
         self.checks = {check.path: check for check in checks}
         self._server, self._log = server, log
+        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def answer(self, path: str, body: bytes) -> bytes:
         """Return the answer to a question; BadQuestion where it is none. `path` has to be one of a check."""
@@ -66,7 +70,8 @@ class Reviewer:
             "spec": {**spec, "resourceAttributes": dict(leave.attributes)},
         }
         try:
-            answered = await self._server.create(review)
+            async with self._turns:
+                answered = await self._server.create(review)
         except LaminaError as unheard:
             return f"whether that is allowed cannot be found out: {unheard}"
         return "" if (answered.get("status") or {}).get("allowed") is True else leave.refusal

@@ -16,7 +16,7 @@ from lamina.errors import SettingsError
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: tuple[str, ...]) -> None:
-    """Run kubectl with the kubeconfig of the running server; everything after it is kubectl's own."""
+    """Run kubectl with the kubeconfig of the running server, whatever KUBECONFIG says; what follows is kubectl's."""
     program = shutil.which("kubectl")
     if program is None:
         raise SettingsError(

@@ -16,11 +16,16 @@ from lamina.client.client import Client
 from lamina.core.rights import Rights
 from lamina.errors import NotFound, SettingsError, UnknownKind
 from lamina.families.every import chosen
+from lamina.families.manifestwork.spoke import rights as agent_rights
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects.types import Made
 
 _RBAC = "rbac.authorization.k8s.io"
+_ON_ITS_OWN = (
+    "not in it: what the agent needs on its own cluster, which is whatever its manifests need, beside "
+    "appliedmanifestworks, clusterclaims and nodes; usually it is cluster-admin there"
+)
 
 
 @click.command()
@@ -35,9 +40,15 @@ _RBAC = "rbac.authorization.k8s.io"
 @click.option("--install", is_flag=True, help="Let it install the families' kinds too.")
 @click.option("--webhook", is_flag=True, help="Let it be asked about writes too, and keep what that takes.")
 @click.option(
+    "--agent",
+    metavar="CLUSTER",
+    default="",
+    help="Print what the agent of this cluster needs on its hub instead, and nothing else.",
+)
+@click.option(
     "--people",
     is_flag=True,
-    help="Let people who may view or edit a namespace do so with the families' own kinds in it, too.",
+    help="Let people who may view or edit a namespace view the families' own kinds in it, and edit what is theirs to.",
 )
 @click.option("--name", metavar="NAME", default="lamina", show_default=True, help="What the role is called.")
 @click.option(
@@ -55,6 +66,7 @@ def rbac(
     related: tuple[str, ...],
     install: bool,
     webhook: bool,
+    agent: str,
     people: bool,
     name: str,
     account: str,
@@ -68,6 +80,10 @@ def rbac(
     What is needed follows from the controllers that HOOKS.PY declare, and
     without one from those on the cluster.
     """
+    if agent:
+        _print(_of_agent(agent, name, account), output)
+        click.echo(_ON_ITS_OWN, err=True)
+        return
     needed = _process(install, bool(hooks))
     if hooks:
         needed.join(_of(families, asyncio.run(_declared(hooks))))
@@ -89,6 +105,10 @@ def rbac(
         made += _at_home(name, account)
     if people:
         made += _for_people(families, name)
+    _print(made, output)
+
+
+def _print(made: list[Made], output: str) -> None:
     if output == "json":
         click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
     else:
@@ -157,6 +177,15 @@ def _at_home(name: str, account: str) -> list[Made]:
     return _bound(needed, {"name": name, "namespace": namespace}, "Role", account)
 
 
+def _of_agent(cluster: str, name: str, account: str) -> list[Made]:
+    """Return the roles of an agent on its hub; the agents of other clusters have others."""
+    called = f"{name}-agent-{cluster}"
+    return [
+        *_bound(agent_rights.beyond_it(cluster), {"name": called}, "ClusterRole", account),
+        *_bound(agent_rights.in_its_namespace(), {"name": called, "namespace": cluster}, "Role", account),
+    ]
+
+
 def _objects(needed: Rights, name: str, account: str) -> list[Made]:
     return _bound(needed, {"name": name}, "ClusterRole", account)
 
@@ -191,7 +220,8 @@ def _for_people(families: str, name: str) -> list[Made]:
             if spec["scope"] == "Namespaced":
                 kinds = (spec["names"]["plural"],)
                 view.add(spec["group"], kinds, ("get", "list", "watch"))
-                edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
+                if definition["metadata"]["name"] in family.edited:
+                    edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
     return [
         {
             "apiVersion": f"{_RBAC}/v1",

@@ -30,7 +30,8 @@ def cluster_options(command: Command) -> Command:
             "--kubeconfig",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Which cluster. Default: $KUBECONFIG, the server that `lamina up` runs, or the cluster it runs in.",
+            help="Which cluster. Default: the server that $LAMINA_PORT or $LAMINA_DATA names, $KUBECONFIG, "
+            "the server that `lamina up` runs, or the cluster it runs in.",
         ),
     ):
         command = option(command)
@@ -49,6 +50,9 @@ def reach(kubeconfig: Path | None, context: str) -> Access:
     """Return how to reach the cluster that is meant."""
     if kubeconfig is not None:
         return read_kubeconfig(kubeconfig, context)
+    if _names_a_server():
+        # Whoever says which server is meant means it, as `lamina kubectl` does.
+        return read_kubeconfig(Path(choose_by_environment().kubeconfig), context)
     if files := os.environ.get("KUBECONFIG"):
         return read_kubeconfig([Path(file) for file in files.split(os.pathsep) if file], context)
     if servers():
@@ -63,6 +67,11 @@ def reach(kubeconfig: Path | None, context: str) -> Access:
         "there is no cluster to talk to",
         hint="start one with `lamina up`, or name one with --kubeconfig FILE",
     )
+
+
+def _names_a_server() -> bool:
+    """Say whether the environment says which server is meant; port 0 is any."""
+    return bool(os.environ.get("LAMINA_DATA") or os.environ.get("LAMINA_PORT", "").strip("0"))
 
 
 def with_client(

@@ -102,7 +102,8 @@ async def _serve(
                 await product.install(client, wanted)
             await product.declare(client, files.manifests)
             home = flags["lease_namespace"] or _home(access)
-            await ending.enter_async_context(admitting(flags, wanted, client, home))
+            # Somebody waits for an answer, and not for long: no limit of requests may keep them waiting.
+            await ending.enter_async_context(admitting(flags, wanted, Client(transport), home))
 
         if not await unless(stop, prepare()):
             return

@@ -29,6 +29,7 @@ from lamina.paper.rules import nobody_calls
 from lamina.runtime.calls import Calls
 from lamina.runtime.picture import Picture
 from lamina.simulation import Ending, Failures, Simulation, Told, builtin, read_failures
+from lamina.simulation.simulation import TAKES
 from lamina.simulation.standins import Readiness
 from lamina.stages import documents, load_stages
 
@@ -74,7 +75,12 @@ _FILE = click.Path(path_type=Path, allow_dash=True)
     help="A kind whose objects report these conditions a while after each change, where nobody here makes them ready.",
 )
 @click.option(
-    "--ready-after", metavar="TIME", default="10s", show_default=True, callback=_span, help="After how long."
+    "--ready-after",
+    metavar="TIME",
+    default=f"{TAKES.total_seconds():.0f}s",
+    show_default=True,
+    callback=_span,
+    help="After how long; clusters take up to half as long again.",
 )
 @click.option("--stages", metavar="FILE", type=_FILE, help="What pods go through. Default: as `lamina up`.")
 @click.option("--hooks", metavar="FILE", multiple=True, type=_FILE, help="File with hooks to ask.")
@@ -249,7 +255,7 @@ def _readiness(kinds: Kinds, families: Sequence[Family], text: str, after: timed
 def _say(done: Simulation, output: str, everything: bool) -> None:
     endings = done.endings()
     well = all(one.well for one in endings)
-    told = [one for one in done.story if one.ours or everything or one.ref in done.changed]
+    told = [one for one in done.story if one.ours or everything or done.is_changed(one.ref)]
     if output == "json":
         shown = {
             "well": well,

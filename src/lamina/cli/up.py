@@ -108,18 +108,29 @@ def _run(settings: Settings) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
-        async with App(settings) as app:
+        app = App(settings)
+        left: list[Path] = []
+
+        def served() -> None:
             gc.enable()
             loop.add_signal_handler(signal.SIGHUP, app.reload_hooks)
             started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            left = record(_running(app, started))
+            left.append(record(_running(app, started)))
             app.changed = partial(_renew, app, started)
-            try:
-                click.echo(_greeting(app.url, app.data, app.kubeconfig, detached=False), err=True)
+            click.echo(_greeting(app.url, app.data, app.kubeconfig, detached=False), err=True)
+
+        def leave() -> None:
+            for file in left:
+                file.unlink(missing_ok=True)
+
+        app.served = served
+        try:
+            async with app:
                 await stop.wait()
                 click.echo("stopping", err=True)
-            finally:
-                left.unlink(missing_ok=True)
+                leave()
+        finally:
+            leave()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())

@@ -78,3 +78,5 @@ class Family(Struct, frozen=True, kw_only=True):
     """What API servers ask before they store an object of its kinds."""
     records: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fields it keeps its records in, by the name of the definition: without them it must not run."""
+    edited: tuple[str, ...] = ()
+    """The definitions of what whoever edits a namespace may write there; the rest is for administrators and programs."""

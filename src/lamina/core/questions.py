@@ -9,7 +9,7 @@ home.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -42,6 +42,10 @@ class ReadAll(Struct, frozen=True):
     cluster: str = ""
 
 
+Parties: TypeAlias = Callable[[Obj, Obj], Collection[str] | None]
+"""Says whom it is news to that an object was one thing and is another; None for everybody."""
+
+
 class Follow(Struct, frozen=True, kw_only=True):
     """
     What is there that matches, now and from now on? Listed.
@@ -49,6 +53,9 @@ class Follow(Struct, frozen=True, kw_only=True):
     Whoever asks is asked again when something that matches comes, changes or
     goes, for as long as each pass asks the same. Of `namespaces` and `names`,
     None means any.
+
+    Where many follow one object, and it changes for each of them, all would be
+    asked for each. With `parties` only those are whose `party` is among them.
     """
 
     kind: Kind
@@ -56,6 +63,8 @@ class Follow(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] | None = None
     labels: LabelSelector = EVERYTHING
     cluster: str = ""
+    parties: Parties | None = None
+    party: str = ""
 
     def matches(self, obj: Obj) -> bool:
         if self.names is not None and meta.name(obj) not in self.names:

@@ -95,6 +95,7 @@ class Paper:
 
     def __post_init__(self) -> None:
         self._by_kind: dict[GroupKind, dict[Ref, Made]] = {}
+        self._versions: dict[GroupKind, dict[str, None]] = {}
         for ref, obj in self.objects.items():
             self._shelf(ref)[ref] = obj
 
@@ -127,8 +128,11 @@ class Paper:
     def load(self, objects: Iterable[Obj]) -> None:
         """Take objects over as they are, from a cluster that has made them; nobody is told."""
         for obj in objects:
-            ref = meta.ref(obj)
-            made = self.objects[ref] = self._shelf(ref)[ref] = owned(obj)
+            made = owned(obj)
+            if (there := self.at(meta.ref(made))) is not None:
+                made["apiVersion"] = there["apiVersion"]
+            ref = meta.ref(made)
+            self.objects[ref] = self._shelf(ref)[ref] = made
             version = meta.resource_version(made)
             self.version = max(self.version, int(version) if version.isdigit() else 0)
             if is_definition(ref):
@@ -137,8 +141,10 @@ class Paper:
     def at(self, ref: Ref) -> Made | None:
         """Return the object that is there, whatever version it was asked for in."""
         found = self.objects.get(ref)
-        if found is None and (served := self.kinds.preferred(GroupKind(ref.group, ref.kind))) is not None:
-            found = self.objects.get(ref._replace(api_version=served.api_version))
+        if found is None:
+            for version in self._versions.get(GroupKind(ref.group, ref.kind), ()):
+                if (found := self.objects.get(ref._replace(api_version=version))) is not None:
+                    break
         return found
 
     def get(self, ref: Ref) -> Made:
@@ -305,7 +311,9 @@ class Paper:
             return Refused(disputed.code, str(disputed))
 
     def _shelf(self, ref: Ref) -> dict[Ref, Made]:
-        return self._by_kind.setdefault(GroupKind(ref.group, ref.kind), {})
+        kind = GroupKind(ref.group, ref.kind)
+        self._versions.setdefault(kind, {})[ref.api_version] = None
+        return self._by_kind.setdefault(kind, {})
 
     def _refuse_ending(self, ref: Ref) -> None:
         namespace = self.objects.get(Ref("v1", "Namespace", "", ref.namespace)) if ref.namespace else None
@@ -368,7 +376,8 @@ class Paper:
         metadata = new["metadata"]
         metadata["resourceVersion"] = str(self.version)
         if before is not None:
-            ref = meta.ref(before)
+            # Written in another version, it is kept in the one it was kept in.
+            ref, new["apiVersion"] = meta.ref(before), before["apiVersion"]
         held = (
             metadata.get("finalizers")
             or (new.get("spec") or {}).get("finalizers")

@@ -15,7 +15,7 @@ import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from lamina.client.client import Listing
 from lamina.core.world import Change
@@ -44,6 +44,9 @@ _DICE = random.Random()
 """Our own: whoever seeds or checks the one that everybody shares may do so in another thread."""
 _SHORTEST, _LONGEST, _APART = 300, 600, 15
 """How many seconds a watch lasts: not all end together, and requests that are alike are read once."""
+
+_Fresh: TypeAlias = dict[tuple[str, str], Obj | None]
+"""What a server says that exists, by its place; itself, too, where it is not what is known."""
 
 
 class Watcher(Protocol):
@@ -152,13 +155,18 @@ class Informer:
         finally:
             self._waiting = [(test, future) for test, future in self._waiting if future is not happened]
 
-    def learn(self, namespace: str, name: str, obj: Obj | None) -> None:
-        """Take note of an object as somebody saw it on the server, unless something newer is known."""
-        known = self.shelf.get(namespace, name)
+    def learn(self, namespace: str, name: str, obj: Obj | None, known: Obj | None) -> None:
+        """
+        Take note of an object as somebody saw it on the server, unless something newer is known.
+
+        `known` is what was known of it when they went to look: that it is not there says nothing about one
+        that came meanwhile, and one that was there may have gone since.
+        """
+        now = self.shelf.get(namespace, name)
         if obj is None:
-            if known is not None:
+            if now is known:
                 self._drop(namespace, name)
-        elif known is None or _version(obj) > _version(known):
+        elif now is not None or _version(obj) > self.seen:
             self._put(obj)
 
     # ── three ways of following ──
@@ -166,7 +174,7 @@ class Informer:
     async def _start_over(self) -> None:
         """Ask for everything that exists, and for what follows, in one stream."""
         self._caught_up = False
-        fresh: set[tuple[str, str]] | None = set()
+        fresh: _Fresh | None = {}
         try:
             async with aclosing(self._watch(initial=True)) as events:
                 async for event in events:
@@ -176,9 +184,11 @@ class Informer:
                         if _INITIAL_END in meta.annotations(event["object"]):
                             self._complete(fresh, meta.resource_version(event["object"]))
                             fresh = None
+                    elif event["type"] == "DELETED":
+                        fresh.pop(_key(event["object"]), None)
+                        self._end(event["object"])
                     else:
-                        fresh.add(_key(event["object"]))
-                        self._put(event["object"])
+                        self._list(event["object"], fresh)
         except (Invalid, BadRequest):
             if fresh is None:
                 raise
@@ -190,9 +200,10 @@ class Informer:
         listing = await self._watcher.list(
             what.kind, what.namespace, fields=what.fields, metadata_only=what.metadata_only
         )
+        fresh: _Fresh = {}
         for obj in listing.items:
-            self._put(obj)
-        self._complete({_key(obj) for obj in listing.items}, listing.version)
+            self._list(obj, fresh)
+        self._complete(fresh, listing.version)
         await self._resume()
 
     async def _resume(self) -> None:
@@ -227,25 +238,55 @@ class Informer:
             case "ADDED" | "MODIFIED":
                 self._put(obj)
             case "DELETED":
-                self._drop(*_key(obj))
+                self._end(obj)
         self._reached(meta.resource_version(obj))
 
-    def _complete(self, fresh: set[tuple[str, str]], version: str) -> None:
-        """Forget what is there no more, and know that everything that is has been seen."""
-        for namespace, name in [place for place in self.shelf.places() if place not in fresh]:
-            self._drop(namespace, name)
+    def _list(self, obj: Obj, fresh: _Fresh) -> None:
+        """Take in one of those that exist; what contradicts something that seems newer is kept for the end."""
+        before = self.shelf.get(*_key(obj))
+        differs = before is not None and _identity(before) != _identity(obj)
+        self._put(obj)
+        fresh[_key(obj)] = obj if differs and self.shelf.get(*_key(obj)) is before else None
+
+    def _complete(self, fresh: _Fresh, version: str) -> None:
+        """
+        Forget what is there no more, and know that everything that is has been seen.
+
+        What somebody read for himself meanwhile may be newer than that. If all of it is older than what
+        was seen before, though, the server has another past than it had, and what was known is worth nothing.
+        """
+        then = int(version) if version.isdigit() else 0
+        is_another = then < self.seen
+        if is_another:
+            self.seen = 0
+        for place in [one for one in self.shelf.places() if one not in fresh or fresh[one] is not None]:
+            known, listed = self.shelf.get(*place), fresh.get(place)
+            if known is not None and _version(known) > then and not is_another:
+                continue
+            if listed is None:
+                self._drop(*place)
+            else:
+                self._remember(listed)
         self._reached(version)
         self._caught_up = True
         self.settled.set()
 
     def _put(self, obj: Obj) -> None:
+        before = self.shelf.get(*_key(obj))
+        if before is None or _version(before) < _version(obj):
+            self._remember(obj)
+
+    def _remember(self, obj: Obj) -> None:
         kept = self.what.keep(obj)
-        before = self.shelf.get(*_key(kept))
-        if before is not None and _version(before) >= _version(kept):
-            return
-        self.shelf.put(kept)
+        before = self.shelf.put(kept)
         self._tell(Change(self.what.kind, before, kept, self._cluster))
         self._look_up()
+
+    def _end(self, obj: Obj) -> None:
+        """Take note that an object has gone; one that came after it and has its name has not."""
+        known = self.shelf.get(*_key(obj))
+        if known is not None and (meta.uid(known) == meta.uid(obj) or _version(known) <= _version(obj)):
+            self._drop(*_key(obj))
 
     def _drop(self, namespace: str, name: str) -> None:
         before = self.shelf.drop(namespace, name)
@@ -263,6 +304,10 @@ class Informer:
         for is_so, happened in self._waiting:
             if not happened.done() and is_so():
                 happened.set_result(None)
+
+
+def _identity(obj: Obj) -> tuple[str, int]:
+    return meta.uid(obj), _version(obj)
 
 
 def _key(obj: Obj) -> tuple[str, str]:

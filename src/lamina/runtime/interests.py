@@ -8,11 +8,11 @@ to an object that matches, or did, brings the key round again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
-from lamina.core.questions import Follow
+from lamina.core.questions import Follow, Parties
 from lamina.core.world import Change
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
@@ -51,15 +51,35 @@ class Interests:
         """Yield the keys that a change is of interest to."""
         shown = [obj for obj in (change.before, change.after) if obj is not None]
         told: set[Ref] = set()
+        heed = _Heed(change)
         for name in ("", meta.name(change.obj)):
             for ref, follows in self._in.get((change.cluster, change.kind.group_kind, name), {}).items():
-                if ref not in told and any(follow.matches(obj) for follow in follows for obj in shown):
+                if ref not in told and any(
+                    follow.matches(obj) for follow in follows if heed(follow) for obj in shown
+                ):
                     told.add(ref)
                     yield ref
 
     def __iter__(self) -> Iterator[Follow]:
         """Yield everything that anybody follows."""
         return chain.from_iterable(self._of.values())
+
+
+class _Heed:
+    """Whom a change is news to, found out once for all who follow in the same way."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._known: dict[Parties, Collection[str] | None] = {}
+
+    def __call__(self, follow: Follow) -> bool:
+        before, after = self._change.before, self._change.after
+        if follow.parties is None or before is None or after is None:
+            return True
+        if follow.parties not in self._known:
+            self._known[follow.parties] = follow.parties(before, after)
+        whom = self._known[follow.parties]
+        return whom is None or follow.party in whom
 
 
 def _places(follow: Follow) -> Iterator[_Place]:

@@ -192,14 +192,15 @@ class Sight:
             if informer is None or not ref.name:
                 continue
             looker = bound(ref.cluster, self._looker, self._others)
+            known = informer.shelf.get(ref.namespace, ref.name)
             try:
                 found = await looker.get(ref, metadata_only=informer.what.metadata_only)
             except NotFound:
-                informer.learn(ref.namespace, ref.name, None)
+                informer.learn(ref.namespace, ref.name, None, known)
             except UnknownKind:
                 continue
             else:
-                informer.learn(ref.namespace, ref.name, found)
+                informer.learn(ref.namespace, ref.name, found, known)
 
 
 def _is_seen(informer: Informer, write: Written) -> bool:

@@ -33,6 +33,7 @@ from lamina.core.plan import Plan, is_outdated
 from lamina.core.questions import Answer, Answers, Follow, Listed, Question
 from lamina.core.world import Change
 from lamina.errors import (
+    Conflict,
     HookError,
     LaminaError,
     NotLeading,
@@ -59,6 +60,7 @@ View = TypeVar("View")
 _ROUNDS = 32
 _REMEMBERED = 1024
 _FIRST_LOOK = 5.0
+_OVERTAKEN = timedelta(seconds=1)
 _BUSY_SOONEST, _BUSY_LATEST = timedelta(seconds=1), timedelta(minutes=5)
 
 
@@ -277,7 +279,10 @@ class Worker(Generic[View]):
                 await self._complain(ref, serious)
             else:
                 self._log.debug("plan outdated", object=str(ref), because=str(failed))
-            self.queue.retry(ref, spread=serious is not None)
+            # Many who write one object overtake each other. Some of them get through each time,
+            # so nobody has to wait as long as where something is broken.
+            overtaken = all(isinstance(one, Conflict) for one in failed.failures) and serious is None
+            self.queue.retry(ref, latest=_OVERTAKEN if overtaken else None, spread=serious is not None)
             return "error" if serious is not None else "requeue"
         except NotSeenYet as early:
             self._log.debug("not seen yet", object=str(ref), because=str(early))

@@ -31,6 +31,8 @@ class Identity(Struct, frozen=True):
 
 ANONYMOUS = Identity("system:anonymous", ("system:unauthenticated",))
 ADMIN = Identity("lamina-admin", ("system:masters", "system:authenticated"))
+ITSELF = Identity("system:apiserver", ("system:masters", "system:authenticated"))
+"""The server, about what it cannot be without: nobody else is this very one, whatever name they have."""
 
 
 class Request:

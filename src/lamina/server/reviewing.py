@@ -16,7 +16,7 @@ from lamina.server.kind import Kind
 from lamina.server.options import WriteOptions
 from lamina.server.plane import Plane, Target
 from lamina.server.policies.attempt import Attempt
-from lamina.server.request import Request
+from lamina.server.request import ITSELF, Request
 
 
 async def review(
@@ -96,6 +96,9 @@ class Moved(Exception):
 
 
 async def _ask(plane: Plane, request: Request, target: Target, attempt: Attempt, version: str) -> None:
+    if request.user is ITSELF:
+        # A policy, or a webhook that nobody serves any more, must not keep a server from starting.
+        return
     for sentence in plane.policies.review(attempt):
         request.warn(sentence)
     asked = plane.webhooks.asked(attempt)

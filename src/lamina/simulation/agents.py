@@ -2,8 +2,9 @@
 Who stands in for the agents of managed clusters, where a hub is played: no cluster of theirs is on paper.
 
 An agent that is not silent keeps its lease, applies what it is sent at once, and
-says a while later that it is available. One that has to say more, because the
-work has rules for that, says that it is done or that it went wrong.
+says a while later that it has settled, or what went wrong. It says the four things
+that the real one says, in its words, and all of them of the generation it was
+sent last. What the real one has said already is not begun again.
 
 A lease is not renewed every minute, but once for a hundred years; whoever falls
 silent has renewed it for the last time just then.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -25,6 +26,8 @@ from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP, WORK, WOR
 from lamina.families.manifestwork.placement.clusters import AVAILABLE, LEASE_NAME
 from lamina.families.manifestwork.spoke.names import WORK_CLEANUP
 from lamina.families.manifestwork.spoke.registration import JOINED
+from lamina.families.manifestwork.spoke.said import condition, find_at
+from lamina.families.manifestwork.spoke.status import AGGREGATED
 from lamina.objects import conditions, meta
 from lamina.objects.digest import sha256
 from lamina.objects.times import micro_stamp, moment
@@ -167,14 +170,13 @@ def _working(fleet: Fleet) -> Controller[Obj]:
             let_go = [remove_finalizer(work, WORK_CLEANUP)] if held else []
             return one_stage("let go", let_go, because="its agent has taken back what it applied")
         status, generation = work.get("status") or {}, meta.generation(work)
+        takes = fleet.spread(meta.namespace(work))
         began = moment(status.get("simulatedSince") or "")
         if status.get("simulatedGeneration") != generation or began is None:
-            began, status = (
-                now,
-                {**status, "simulatedGeneration": generation, "simulatedSince": now.isoformat()},
-            )
-        done = began + fleet.spread(meta.namespace(work))
-        said = _said(work, ails, now, is_done=now >= done)
+            began = now - takes if _is_settled(work) else now
+            status = {**status, "simulatedGeneration": generation, "simulatedSince": began.isoformat()}
+        done = began + takes
+        said = _said(work, _words(work, ails, takes, is_done=now >= done), now)
         patch = set_status(work, {**status, "conditions": said})
         return Plan(
             stages=one_stage("say so", [patch] if patch is not None else [], because="").stages,
@@ -197,21 +199,69 @@ def _ruled(work: Obj) -> set[str]:
     return {str(rule.get("condition")) for one in configs for rule in one.get("conditionRules") or ()}
 
 
-def _said(work: Obj, ails: str, now: datetime, *, is_done: bool) -> list[Condition]:
-    """Return what an agent says of a work."""
+def _is_settled(work: Obj) -> bool:
+    """Say whether an agent has said already that what it was sent is there and well, as far as it says anything."""
     said: Sequence[Condition] = (work.get("status") or {}).get("conditions") or ()
-    words = {"Applied": (ails != _NOT_APPLIED, "AppliedManifestWork")}
-    if ails != _NOT_APPLIED:
-        well = is_done and ails == ""
-        words["Available"] = (well, "ResourcesAvailable" if well else "ResourcesNotAvailable")
-        ruled = _ruled(work)
-        if "Progressing" in ruled:
-            words["Progressing"] = (not is_done or ails == _STUCK, "ConditionRulesAggregated")
-        if "Degraded" in ruled:
-            words["Degraded"] = (is_done and ails == _DEGRADED, "ConditionRulesAggregated")
-    for name, (holds, reason) in words.items():
-        message = f"{ails}, as was asked" if ails and is_done else "it is so on paper"
-        said = conditions.with_condition(
-            said, name, str(holds), now=now, reason=reason, message=message, generation=meta.generation(work)
-        )
-    return list(said)
+    ruled = _ruled(work)
+
+    def says(name: str, status: str) -> bool:
+        found = find_at(said, name, meta.generation(work))
+        return found is not None and found["status"] == status
+
+    def denies(name: str) -> bool:
+        # Other agents say nothing of this where no rule asks for it.
+        return says(name, "False") or (name not in ruled and conditions.find(said, name) is None)
+
+    return (
+        says("Applied", "True") and says("Available", "True") and denies("Progressing") and denies("Degraded")
+    )
+
+
+_Words: TypeAlias = tuple[str, str, str, str]
+"""A condition, its status, its reason and its message."""
+
+
+def _words(work: Obj, ails: str, takes: timedelta, *, is_done: bool) -> Iterator[_Words]:
+    """Yield what an agent says of a work."""
+    asked, ruled = f"{ails}, as was asked", _ruled(work)
+    if ails == _NOT_APPLIED:
+        yield "Applied", "False", "AppliedManifestWorkFailed", asked
+        # What was there before still is.
+        if conditions.is_true((work.get("status") or {}).get("conditions") or (), "Available"):
+            yield "Available", "True", "ResourcesAvailable", "All resources are available"
+        else:
+            yield "Available", "False", "ResourcesNotAvailable", "Resources are not available"
+        # Rules judge nothing before it is applied.
+        if "Progressing" not in ruled:
+            yield "Progressing", "True", "Applying", asked
+        if "Degraded" not in ruled:
+            yield "Degraded", "False", "Applying", "Nothing that is known of has failed"
+        return
+    yield "Applied", "True", "AppliedManifestWorkComplete", "Apply manifest work complete"
+    yield "Available", "True", "ResourcesAvailable", "All resources are available"
+    is_well, is_degraded = is_done and not ails, is_done and ails == _DEGRADED
+    reason = "Completed" if is_well else "Applying"
+    on_its_way = asked if is_done else f"settles after {takes.total_seconds():.1f} s on paper"
+    yield (
+        "Progressing",
+        str(not is_well),
+        AGGREGATED if "Progressing" in ruled else reason,
+        "Everything is applied, available and settled" if is_well else on_its_way,
+    )
+    yield (
+        "Degraded",
+        str(is_degraded),
+        AGGREGATED if "Degraded" in ruled else "Failed" if is_degraded else reason,
+        "as was asked" if is_degraded else "Nothing that is known of has failed",
+    )
+
+
+def _said(work: Obj, words: Iterable[_Words], now: datetime) -> list[Condition]:
+    """Return the conditions of a work with these among them, each in its place."""
+    said: Sequence[Condition] = (work.get("status") or {}).get("conditions") or ()
+    generation = meta.generation(work)
+    made = {
+        name: condition(said, name, *what, now=now, generation=generation, restarts=name == "Applied")
+        for name, *what in words
+    }
+    return [*(made.pop(one["type"], one) for one in said), *made.values()]

@@ -24,7 +24,7 @@ from lamina.core.plan import Action, Plan
 from lamina.core.questions import Answer, Call
 from lamina.errors import HookError, LaminaError, NotFound, PlanFailed
 from lamina.merge.patches import create_merge_patch
-from lamina.objects import conditions, meta
+from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 from lamina.paper import START, Desk, Paper, Pass, Play
@@ -35,14 +35,15 @@ from lamina.runtime.memory import Memory
 from lamina.simulation.agents import Fleet, agents, cluster_ref, clusters, fall_silent
 from lamina.simulation.failures import Failures, Ill, Spell, silent
 from lamina.simulation.shapes import Shapes, builtin
+from lamina.simulation.standing import complaint
 from lamina.simulation.standins import Readiness, but, ready
 
 _NODE = GroupKind("", "Node")
 _SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_BAD_WHEN_FALSE = ("Available", "Progressing", "Ready")
-_BAD_WHEN_TRUE = ("Failed", "Degraded", "ReplicaFailure")
 _WELL = ("settled", "held", "unnumbered")
+TAKES = timedelta(seconds=5)
+"""How long it takes until somebody is ready: time enough to be seen waiting, and less than any sensible deadline."""
 
 
 class Told(Struct, frozen=True):
@@ -84,15 +85,15 @@ class Simulation:
     stages: Sequence[Stage] = ()
     failures: Failures = Failures()
     readiness: Sequence[Readiness] = ()
-    takes: timedelta = timedelta(seconds=10)
-    """How long the agent of a managed cluster takes at least until what it was sent is available."""
+    takes: timedelta = TAKES
+    """How long the agent of a managed cluster takes at least until what it was sent has settled."""
     call: Calling = nobody_calls
     fetch: Callable[[Kind], Iterable[Obj]] | None = None
 
     def __post_init__(self) -> None:
         self.story: list[Told] = []
         self._loaded: set[GroupKind] = set()
-        self.changed: dict[Ref, None] = {}
+        self._changed: dict[tuple[GroupKind, str, str], Ref] = {}
         self._rest: Desk | None = None
         self._last: dict[tuple[str, Ref], Pass] = {}
         self.paper = Paper(
@@ -147,18 +148,20 @@ class Simulation:
                 self._play.at(self.now + spell.until, lambda spell=spell: self._silence(spell, False))  # type: ignore[misc]
 
         for ill in self.failures.clusters:
-            if ill.fails == "silent" and ill.spell.since:
+            if ill.spell.since:
                 self._play.at(self.now + ill.spell.since, lambda ill=ill: self._cut_off(ill, True))  # type: ignore[misc]
             if ill.spell.until < timedelta.max:
                 self._play.at(self.now + ill.spell.until, lambda ill=ill: self._cut_off(ill, False))  # type: ignore[misc]
 
     def _cut_off(self, ill: Ill, on: bool) -> None:
-        """Have the agents of clusters fall silent, or get well again."""
+        """Have the agents of clusters fall silent, or not get works done, or get well again."""
+        is_silent = ill.fails == "silent"
+        falls_ill = "its agent falls silent" if is_silent else f"its works are {ill.fails} from now on"
         for name in filter(ill.strikes, clusters(self.paper)):
-            if on:
+            if on and is_silent:
                 fall_silent(self.paper, name)
-            words = "falls silent" if on else "is well again"
-            self.story.append(Told(self._passed, "failures", cluster_ref(name), f"its agent {words}"))
+            because = falls_ill if on else "its agent is well again"
+            self.story.append(Told(self._passed, "failures", cluster_ref(name), because))
         assert self._rest is not None
         self._rest.look_at_everything()
 
@@ -211,7 +214,7 @@ class Simulation:
         last = meta.annotations(there).get(_LAST_APPLIED) if there is not None else None
         if last:
             self.paper.patch(ref, _taken_away(last, manifest))
-        self.changed[ref] = None
+        self._changed[_whatever_version(ref)] = ref
         return self.paper.apply(manifest, manager="kubectl")
 
     def delete(self, ref: Ref) -> None:
@@ -226,7 +229,7 @@ class Simulation:
                 plan = family.rollback(world, ref, to)
                 for action in plan.actions:
                     self.paper.perform(action)
-                self.changed[ref] = None
+                self._changed[_whatever_version(ref)] = ref
                 return plan
         raise LaminaError(f"{ref} is not there, or nobody rolls anything out for it")
 
@@ -256,16 +259,20 @@ class Simulation:
 
     def endings(self) -> list[Ending]:
         """Return how every owner of every family stands, and every object that was changed and has no family."""
-        found: dict[Ref, Ending] = {}
+        found: dict[tuple[GroupKind, str, str], Ending] = {}
         for family, world in self._worlds():
             for owner in family.owners(world):
                 account = family.account(world, meta.ref(owner))
                 if account is not None:
-                    found[meta.ref(owner)] = self._ending(account)
-        for ref in self.changed:
-            if ref not in found and (obj := self.paper.at(ref)) is not None:
-                found[ref] = _standing(obj)
+                    found[_whatever_version(meta.ref(owner))] = self._ending(account)
+        for key, ref in self._changed.items():
+            if key not in found and (obj := self.paper.at(ref)) is not None:
+                found[key] = _standing(obj)
         return list(found.values())
+
+    def is_changed(self, ref: Ref) -> bool:
+        """Say whether somebody changed an object here, and not only those who run on it."""
+        return _whatever_version(ref) in self._changed
 
     def _ending(self, account: Account) -> Ending:
         ref = meta.ref(account.owner)
@@ -302,12 +309,14 @@ def _is_trouble(one: Pass) -> bool:
 
 def _standing(obj: Obj) -> Ending:
     """Return how an object stands that nobody rolls anything out for, by what it says of itself."""
-    said = (obj.get("status") or {}).get("conditions") or ()
-    for name, status in [(n, "False") for n in _BAD_WHEN_FALSE] + [(n, "True") for n in _BAD_WHEN_TRUE]:
-        found = conditions.find(said, name)
-        if found is not None and found["status"] == status:
-            return Ending(meta.ref(obj), False, f"{name}={status}", found.get("message", ""))
-    return Ending(meta.ref(obj), True, "there", "")
+    ref = meta.ref(obj)
+    wrong = complaint(GroupKind(ref.group, ref.kind), obj)
+    return Ending(ref, False, *wrong) if wrong is not None else Ending(ref, True, "there", "")
+
+
+def _whatever_version(ref: Ref) -> tuple[GroupKind, str, str]:
+    """Return what tells an object from others; the version it is read in does not."""
+    return GroupKind(ref.group, ref.kind), ref.namespace, ref.name
 
 
 def _taken_away(last: str, manifest: Obj) -> Made:

@@ -39,11 +39,13 @@ class Spoke:
     hub: Client
     clock: Clock
     options: Options = DEFAULTS
+    way: Client | None = None
+    """How the agent reaches the hub, where that is to be another way than the story's."""
     running: tuple[Manager, asyncio.Task[None]] | None = field(default=None, repr=False)
 
     async def start(self) -> None:
         controllers = agent(self.name, hub_hash(ADDRESS), options=self.options)
-        manager = Manager(self.client, controllers, self.clock, others={HUB: self.hub})
+        manager = Manager(self.client, controllers, self.clock, others={HUB: self.way or self.hub})
         task = asyncio.create_task(manager.run())
         self.running = manager, task
         await manager.ready()
@@ -204,7 +206,13 @@ def _said(said: Sequence[Any], name: str) -> tuple[str, str]:
 
 @asynccontextmanager
 async def spoke(
-    name: str, hub: Client, clock: Clock, *, simulate: str = "off", options: Options = DEFAULTS
+    name: str,
+    hub: Client,
+    clock: Clock,
+    *,
+    simulate: str = "off",
+    options: Options = DEFAULTS,
+    way: Client | None = None,
 ) -> AsyncIterator[Spoke]:
     """Run a cluster and its agent until the end of the block."""
     async with AsyncExitStack() as stack:
@@ -215,7 +223,7 @@ async def spoke(
         for definition in spoke_definitions():
             await client.create(definition)
         await client.kind(WORK_VERSION, "AppliedManifestWork")
-        made = Spoke(name, client, hub, clock, options)
+        made = Spoke(name, client, hub, clock, options, way)
         stack.push_async_callback(made.stop)
         await made.start()
         yield made

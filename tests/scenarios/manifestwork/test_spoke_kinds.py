@@ -8,12 +8,18 @@ work comes to rest, and then costs nothing.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from lamina.client.broken import BrokenTransport
 from lamina.client.client import Client
+from lamina.client.http import HttpTransport
+from lamina.client.kubeconfig import read_kubeconfig
+from lamina.faults import Cut, Faults, Refuse
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from tests.scenarios.manifestwork.agents import Spoke, spoke
@@ -233,20 +239,50 @@ async def test_a_work_without_rules_is_progressing_until_its_pods_are_there(stag
         assert report.said("Degraded") == ("False", "Completed")
 
 
-async def test_an_agent_that_is_cut_off_from_its_hub_keeps_things_as_it_was_told(stage: Stage) -> None:
-    name = stage.cluster("east")
+async def test_an_agent_that_is_cut_off_from_its_hub_keeps_things_as_it_was_told_and_says_so_later(
+    stage: Stage, kubeconfig: Path
+) -> None:
+    name, faults = stage.cluster("east"), Faults()
     await stage.given_namespace(name)
-    async with spoke(name, stage.client, stage.clock) as east:
-        await east.want(config_map(a="1"))
+    way = Client(BrokenTransport(HttpTransport(read_kubeconfig(kubeconfig)), faults, patience=1.0))
+    manifest = config_map(a="1")
+    mood = {"type": "JSONPaths", "jsonPaths": [{"name": "mood", "path": ".metadata.labels.mood"}]}
+    async with closing(way), spoke(name, stage.client, stage.clock, way=way) as east:
+        await east.want(manifest, manifestConfigs=[config_for(manifest, feedbackRules=[mood])])
         await east.until_applied()
         await east.settled()
         said = meta.resource_version((await east.work()).obj)
-        await east.client.patch(Ref("v1", "ConfigMap", "default", "cm1"), {"data": {"a": "drifted"}})
-        await east.until_there(lambda: _has(east))
-        await east.settled()
 
-        assert meta.resource_version((await east.work()).obj) == said, "and the hub need not know"
+        faults.add(Refuse(code=503))
+        faults.add(Cut())
+        await east.client.patch(
+            meta.ref(manifest), {"metadata": {"labels": {"mood": "fine"}}, "data": {"a": "drifted"}}
+        )
+        await east.until_there(lambda: _has(east))
+        await east.until_there(lambda: _tried_to_write(faults))
+        assert meta.resource_version((await east.work()).obj) == said, "the hub knows nothing of it"
+
+        faults.clear()
+        report = await east.until(lambda now: bool(now.values()))
+        assert report.values() == {"mood": "fine"}
+        assert report.holds("Applied")
+
+        await east.want(config_map(a="2"))
+        await east.until_applied()
+        assert await east.data() == {"a": "2"}, "and it hears again what it is told"
+
+
+@asynccontextmanager
+async def closing(client: Client) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await client.close()
 
 
 async def _has(east: Spoke) -> bool:
     return bool(await east.data() == {"a": "1"})
+
+
+async def _tried_to_write(faults: Faults) -> bool:
+    return all(entry.met for entry in faults.entries)

@@ -205,11 +205,10 @@ def judge_executor(attempt: Attempt) -> Verdict:
     Asked whenever the work changes, and not only its executor: who may not act
     as somebody may not put words into their mouth either.
     """
-    executor = (attempt.new.get("spec") or {}).get("executor")
+    executor = _map(attempt.new.get("spec")).get("executor")
     if attempt.kind != WORK or not executor or _is_the_same(attempt):
         return FINE
-    subject = executor.get("subject") or {}
-    account = subject.get("serviceAccount")
+    account = _map(_map(_map(executor).get("subject")).get("serviceAccount"))
     if not account:
         return Verdict(refusal="executor service account can not be nil")
     namespace, name = account.get("namespace") or "", account.get("name") or ""
@@ -228,6 +227,11 @@ def judge_executor(attempt: Attempt) -> Verdict:
             ),
         )
     )
+
+
+def _map(value: object) -> Obj:
+    """Return what may be anything if it is a map; whatever else there is says nothing."""
+    return value if isinstance(value, dict) else {}
 
 
 # What a placement says in vain

@@ -1,4 +1,4 @@
-"""The definitions of this family's kinds: those of a hub, and the one of a spoke."""
+"""The definitions of this family's kinds: those of a hub, and those of a spoke."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def hub_definitions() -> tuple[Made, ...]:
 
 
 def spoke_definitions() -> tuple[Made, ...]:
-    return (works.applied_manifest_work(),)
+    return (works.applied_manifest_work(), clusters.cluster_claim())

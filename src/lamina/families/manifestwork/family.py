@@ -10,6 +10,7 @@ from lamina.families.manifestwork import rollback as way_back
 from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.controller import DEFAULTS, Options, hub
 from lamina.families.manifestwork.crds import definitions
+from lamina.families.manifestwork.finished import FINISHED
 from lamina.families.manifestwork.names import REPLICA_SET
 from lamina.families.manifestwork.placement.clusters import CLUSTERS
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
@@ -24,7 +25,11 @@ def family(options: Options = DEFAULTS) -> Family:
     return Family(
         name="manifestwork",
         definitions=definitions,
-        controllers=(hub(options), *((PLACEMENTS, CLUSTERS, SETS, BINDINGS) if options.schedules else ())),
+        controllers=(
+            hub(options),
+            FINISHED,
+            *((PLACEMENTS, CLUSTERS, SETS, BINDINGS) if options.schedules else ()),
+        ),
         sources=(),
         owners=lambda world: tuple(world.every(REPLICA_SET)),
         account=_account,
@@ -38,6 +43,11 @@ def family(options: Options = DEFAULTS) -> Family:
                 "status.collisionCount",
             )
         },
+        # Whoever binds a set of clusters may send there, and a work goes out as it is: not for any editor to write.
+        edited=(
+            "manifestworkreplicasets.work.open-cluster-management.io",
+            "placements.cluster.open-cluster-management.io",
+        ),
         checks=checks(options.manifest_limit, schedules=options.schedules),
     )
 

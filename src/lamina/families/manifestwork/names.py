@@ -19,6 +19,7 @@ DECISION = GroupKind(CLUSTER_GROUP, "PlacementDecision")
 CLUSTER = GroupKind(CLUSTER_GROUP, "ManagedCluster")
 CLUSTER_SET = GroupKind(CLUSTER_GROUP, "ManagedClusterSet")
 CLUSTER_SET_BINDING = GroupKind(CLUSTER_GROUP, "ManagedClusterSetBinding")
+CLUSTER_CLAIM = GroupKind(CLUSTER_GROUP, "ClusterClaim")
 SCORE = GroupKind(CLUSTER_GROUP, "AddOnPlacementScore")
 REVISION = GroupKind("apps", "ControllerRevision")
 REVISION_VERSION = "apps/v1"

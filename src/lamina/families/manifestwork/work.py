@@ -9,7 +9,7 @@ reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from lamina.families.manifestwork.names import (
     DISPATCHED,
     HASH,
     OWNER,
+    OWNER_HASH,
     PLACED_BY,
     WORK,
     WORK_VERSION,
@@ -33,6 +34,7 @@ from lamina.objects.types import Made, Obj, Ref
 _FACTS = "facts"
 _LONGEST = 120
 _NAME_LENGTH = 8
+_FOR_EVER = timedelta(days=100 * 365)
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,8 @@ class Work(Struct, frozen=True, kw_only=True):
     degraded: Said | None
     truths: tuple[bool, bool, bool, bool]
     """Which of the four is True of what the work holds now, and not of what it held before."""
+    goes: datetime | None
+    """When it goes by itself, because it is complete and nobody else looks after it; None if it does not."""
 
     @property
     def name(self) -> str:
@@ -121,7 +125,19 @@ def _work(named: Obj, obj: Obj) -> Work:
             _is_true(progressing, generation),
             _is_true(degraded, generation),
         ),
+        goes=_goes(obj, _said(conditions.find(said, "Complete"))),
     )
+
+
+def _goes(obj: Obj, complete: Said | None) -> datetime | None:
+    labels, generation = meta.labels(obj), meta.generation(obj)
+    seconds = ((obj.get("spec") or {}).get("deleteOption") or {}).get("ttlSecondsAfterFinished")
+    if seconds is None or OWNER in labels or OWNER_HASH in labels:
+        return None
+    if complete is None or complete.since is None or not complete.is_true_at(generation):
+        return None
+    # As many seconds as are allowed are more than a calendar has room for.
+    return complete.since + timedelta(seconds=seconds) if seconds < _FOR_EVER.total_seconds() else None
 
 
 def _is_true(said: Said | None, generation: int) -> bool:

@@ -27,6 +27,7 @@ def family(options: Options = DEFAULTS) -> Family:
         account=lambda world, ref: _account(world, ref, options),
         rollback=lambda world, ref, to: _rollback(world, ref, to, options),
         rights=rights,
+        edited=("controllerrevisions.metacontroller.k8s.io",),
     )
 
 

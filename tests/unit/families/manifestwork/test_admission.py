@@ -147,6 +147,15 @@ def test_a_key_that_many_examples_have_and_no_server_knows_is_warned_of() -> Non
 EXECUTOR = {"subject": {"type": "ServiceAccount", "serviceAccount": {"namespace": "ops", "name": "robot"}}}
 
 
+@pytest.mark.parametrize(
+    "executor", ["me", ["me"], {"subject": "me"}, {"subject": {"serviceAccount": "me"}}, {"subject": {}}]
+)
+def test_an_executor_of_the_wrong_shape_is_refused_in_words(executor: Any) -> None:
+    verdict = judge_executor(attempt(WORK, work(manifest(), executor=executor)))
+
+    assert verdict == Verdict(refusal="executor service account can not be nil")
+
+
 def test_whoever_has_a_work_applied_in_somebodys_name_has_to_be_allowed_to() -> None:
     leave = judge_executor(attempt(WORK, work(manifest(), executor=EXECUTOR))).leave
 

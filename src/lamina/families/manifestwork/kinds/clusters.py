@@ -21,6 +21,7 @@ from lamina.families.manifestwork.kinds.words import (
 )
 from lamina.families.manifestwork.names import (
     CLUSTER,
+    CLUSTER_CLAIM,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     DECISION,
@@ -81,6 +82,14 @@ def managed_cluster() -> Made:
             column("Available", said("ManagedClusterConditionAvailable", "status")),
             AGE,
         ),
+    )
+
+
+def cluster_claim() -> Made:
+    """Return what a cluster says of itself, on the cluster; its agent tells the hub."""
+    spec = fields({"value": text(minLength=1, maxLength=1024)})
+    return definition(
+        CLUSTER_CLAIM, "clusterclaims", fields({"spec": spec}), versions=("v1alpha1",), namespaced=False
     )
 
 

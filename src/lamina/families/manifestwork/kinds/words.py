@@ -150,7 +150,7 @@ def definition(
                     "served": True,
                     "storage": version == versions[0],
                     "schema": {"openAPIV3Schema": schema},
-                    "subresources": {"status": {}},
+                    **({"subresources": {"status": {}}} if "status" in shape["properties"] else {}),
                     **({"additionalPrinterColumns": list(columns)} if columns else {}),
                 }
                 for version in versions

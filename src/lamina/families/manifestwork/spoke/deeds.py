@@ -109,7 +109,7 @@ def left(entry: Entry, record: Obj, kinds: Kinds, answers: Answers) -> Leaving:
         # What is not served any more took its objects along.
         return Leaving(entry=entry)
     ref = kind.ref(entry.resource.namespace, entry.resource.name)
-    found = seen(kind, ref, answers, watches=True)
+    found = seen(kind, ref, answers, record=meta.name(record), watches=True)
     if found.asks:
         return Leaving(entry=entry, asks=found.asks)
     if found.unknown:
@@ -136,7 +136,7 @@ def _deed(
     if manifest.wrong or manifest.kind is None:
         return Deed(manifest=manifest, outcome=Outcome.FAILED, message=manifest.wrong)
     watches = (manifest.ref.api_version, manifest.ref.kind) in view.watched
-    found = seen(manifest.kind, manifest.ref, answers, watches=watches)
+    found = seen(manifest.kind, manifest.ref, answers, record=meta.name(record), watches=watches)
     makes = manifest.config.strategy.type != "ReadOnly" and not _is_complete(view, manifest)
     if found.asks and found.looks_absent and is_new and makes:
         # It goes on the list first in any case, and is looked up for real before it is made.

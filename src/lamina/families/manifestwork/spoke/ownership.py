@@ -12,7 +12,7 @@ Whose an object is that was applied, and what becomes of it when its work lets i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -20,6 +20,9 @@ from lamina.core.plan import Action, Delete, change_metadata
 from lamina.families.manifestwork.names import APPLIED_WORK
 from lamina.objects import meta
 from lamina.objects.types import Obj, OwnerRef
+
+_OWNERS = "f:ownerReferences"
+_MARKING = ("ownerReferences", "managedFields", "resourceVersion")
 
 
 def is_record(owner: OwnerRef) -> bool:
@@ -32,18 +35,46 @@ def is_ours(obj: Obj, record: Obj) -> bool:
     return any(owner["uid"] == meta.uid(record) for owner in meta.owner_refs(obj))
 
 
+def marked_anew(before: Obj, after: Obj) -> Collection[str] | None:
+    """
+    Return the records that an object got or lost as its owners, where nothing else of it changed; else None.
+
+    What a thousand works have in common is marked a thousand times, and each mark is
+    news to one work alone.
+    """
+    if _unmarked(before) != _unmarked(after):
+        return None
+    return {name for name, _ in _marks(before) ^ _marks(after)}
+
+
+def _marks(obj: Obj) -> set[tuple[str, str]]:
+    return {(one["name"], one["uid"]) for one in meta.owner_refs(obj) if is_record(one)}
+
+
+def _unmarked(obj: Obj) -> tuple[Obj, Obj, list[OwnerRef], list[Obj]]:
+    """Return all of an object but the marks of records, and who states what of that."""
+    metadata = {key: value for key, value in meta.metadata(obj).items() if key not in _MARKING}
+    others = [one for one in meta.owner_refs(obj) if not is_record(one)]
+    return {**obj, "metadata": None}, metadata, others, list(_stating(obj))
+
+
+def _stating(obj: Obj) -> Iterator[Obj]:
+    for entry in meta.metadata(obj).get("managedFields") or ():
+        fields = dict(entry.get("fieldsV1") or {})
+        own = {key: value for key, value in fields.pop("f:metadata", {}).items() if key != _OWNERS}
+        if fields or own:
+            yield {**entry, "time": None, "fieldsV1": {**fields, "f:metadata": own}}
+
+
 def owners(obj: Obj | None, record: Obj, *, orphaned: bool) -> list[OwnerRef]:
     """Return the owners an object should have: those it has, and the record of its work unless it is orphaned."""
-    others = [
-        one for one in (meta.owner_refs(obj) if obj is not None else ()) if one["uid"] != meta.uid(record)
-    ]
+    there, ours = meta.owner_refs(obj) if obj is not None else (), meta.owner_ref(record)
+    uid = ours["uid"]
     if orphaned:
-        return others
-    ours = meta.owner_ref(record)
-    there = meta.owner_refs(obj) if obj is not None else ()
-    if any(one["uid"] == ours["uid"] for one in there):
-        return [ours if one["uid"] == ours["uid"] else one for one in there]
-    return [*others, ours]
+        return [one for one in there if one["uid"] != uid]
+    if any(one["uid"] == uid for one in there):
+        return [ours if one["uid"] == uid else one for one in there]
+    return [*there, ours]
 
 
 def claimed(obj: Obj, record: Obj, *, orphaned: bool) -> Action | None:

@@ -17,7 +17,7 @@ from lamina.core.controller import Controller, Watch, only
 from lamina.core.plan import Action, Patch, Plan, Stage, set_status
 from lamina.core.questions import Answers
 from lamina.core.world import Change, World
-from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP
+from lamina.families.manifestwork.names import CLUSTER, CLUSTER_CLAIM, CLUSTER_GROUP
 from lamina.families.manifestwork.placement.clusters import AVAILABLE, LEASE_NAME
 from lamina.families.manifestwork.spoke.names import HUB, Agent
 from lamina.objects import conditions, meta
@@ -30,7 +30,6 @@ JOINED = "ManagedClusterJoined"
 _VERSION = f"{CLUSTER_GROUP}/v1"
 _LEASE = GroupKind("coordination.k8s.io", "Lease")
 _NODE = GroupKind("", "Node")
-_CLAIM = GroupKind(CLUSTER_GROUP, "ClusterClaim")
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -65,7 +64,7 @@ def registration(agent: Agent, version: str = "") -> Controller[View]:
             cluster=cluster,
             lease=world.get(Ref("coordination.k8s.io/v1", _LEASE.kind, agent.cluster, LEASE_NAME, HUB)),
             nodes=tuple(world.every(_NODE)),
-            claims=tuple(world.every(_CLAIM)),
+            claims=tuple(world.every(CLUSTER_CLAIM)),
             version=version,
         )
 
@@ -87,7 +86,7 @@ def registration(agent: Agent, version: str = "") -> Controller[View]:
                 concerns=itself,
             ),
             Watch(selects=only(*_NODE), keep=_amounts, concerns=on_news),
-            Watch(selects=only(*_CLAIM), concerns=on_news),
+            Watch(selects=only(*CLUSTER_CLAIM), concerns=on_news),
         ),
         gather=gather,
         plan=plan,

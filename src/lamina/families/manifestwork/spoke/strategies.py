@@ -15,7 +15,7 @@ wanted word for word, it is asked to pretend, once for each state of the object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -36,7 +36,8 @@ from lamina.objects.types import Made, Obj
 
 _CONFLICT = 409
 _MOVING = ("resourceVersion", "generation", "managedFields")
-_MERGED = ("labels", "annotations", "ownerReferences", "finalizers")
+_KEYED = ("labels", "annotations", "finalizers")
+_MERGED = (*_KEYED, "ownerReferences")
 
 
 class Writing(Struct, frozen=True):
@@ -102,13 +103,16 @@ def _updated(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, 
 
 def _became(wanted: Obj, there: Obj, answers: Answers) -> Writing:
     """Return what is written to have one object take the place of another, as far as that changes anything."""
-    key = digest(["replace", _still(wanted), _still(there)])
+    # Whose it is the server leaves as it is told: works that mean the same object need not ask one by one.
+    key = digest(["replace", _unowned(wanted), _unowned(there)])
     asked = Rehearse(obj=wanted, manager=AGENT, key=key, replaces=True)
     match answers.get(asked):
         case None:
             return Writing(asks=(asked,))
-        case Found(obj=became) if _is_same_metadata(became, there) and is_same(
-            _content(became), _content(there)
+        case Found(obj=became) if (
+            _is_same_metadata(became, there, _KEYED)
+            and is_same(_content(became), _content(there))
+            and list(meta.owner_refs(wanted)) == list(meta.owner_refs(there))
         ):
             return AS_WANTED
         case Refused(because=because):
@@ -144,9 +148,9 @@ def _without_dashes(keys: Mapping[str, str]) -> Made:
     return {key: value for key, value in keys.items() if not key.endswith("-")}
 
 
-def _is_same_metadata(one: Obj, two: Obj) -> bool:
+def _is_same_metadata(one: Obj, two: Obj, parts: Sequence[str] = _MERGED) -> bool:
     first, second = meta.metadata(one), meta.metadata(two)
-    return all(is_same(first.get(key) or None, second.get(key) or None) for key in _MERGED)
+    return all(is_same(first.get(key) or None, second.get(key) or None) for key in parts)
 
 
 def _content(obj: Obj) -> Made:
@@ -169,6 +173,12 @@ def _still(obj: Obj) -> Made:
     """Return what of an object has to do with what somebody writes: its status moves by itself."""
     metadata = {key: value for key, value in meta.metadata(obj).items() if key not in _MOVING}
     return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
+
+
+def _unowned(obj: Obj) -> Made:
+    still = _still(obj)
+    metadata = {key: value for key, value in still["metadata"].items() if key != "ownerReferences"}
+    return {**still, "metadata": metadata}
 
 
 # ServerSideApply

@@ -14,6 +14,7 @@ from lamina.families.manifestwork.spoke import api
 from lamina.families.manifestwork.spoke.api import Terms
 from lamina.families.manifestwork.spoke.manifest import Manifest, resolved
 from lamina.families.manifestwork.spoke.names import HUB, Agent
+from lamina.families.manifestwork.spoke.ownership import marked_anew
 from lamina.families.manifestwork.spoke.said import Said, said
 from lamina.objects import meta
 from lamina.objects.digest import digest
@@ -114,9 +115,9 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Whether it is not among those that are watched, which is yet to be looked up for real."""
 
 
-def seen(kind: Kind, ref: Ref, answers: Answers, *, watches: bool) -> Seen:
+def seen(kind: Kind, ref: Ref, answers: Answers, *, record: str, watches: bool) -> Seen:
     """
-    Return what is known of an object.
+    Return what is known of an object, which may have the mark of this record.
 
     One that looks as if it were not there is looked up for real: what may not be
     listed looks like that too.
@@ -124,7 +125,7 @@ def seen(kind: Kind, ref: Ref, answers: Answers, *, watches: bool) -> Seen:
     read = Read(ref, whole=True, refusable=True)
     watches = watches and kind.can("list", "watch")
     if watches:
-        match answers.get(follow := following(kind, ref)):
+        match answers.get(follow := following(kind, ref, record)):
             case None:
                 return Seen(asks=(follow,))
             case Listed(objects=(obj, *_)):
@@ -144,9 +145,15 @@ def seen(kind: Kind, ref: Ref, answers: Answers, *, watches: bool) -> Seen:
             raise AssertionError(f"a look at an object is answered {answer}")
 
 
-def following(kind: Kind, ref: Ref) -> Follow:
-    """Return the question that has us told when an object changes."""
-    return Follow(kind=kind, namespaces=(ref.namespace,) if kind.namespaced else None, names=(ref.name,))
+def following(kind: Kind, ref: Ref, record: str = "") -> Follow:
+    """Return the question that has us told when an object changes, its marks of other records aside."""
+    return Follow(
+        kind=kind,
+        namespaces=(ref.namespace,) if kind.namespaced else None,
+        names=(ref.name,),
+        parties=marked_anew,
+        party=record,
+    )
 
 
 def home_of(kinds: Kinds, namespace: str) -> tuple[Question, ...]:
