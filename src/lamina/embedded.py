@@ -20,7 +20,7 @@ import orjson
 from lamina.actors import WORKLOADS, embedded_actors, machines
 from lamina.actors.stages import Stage
 from lamina.actors.workloads.provisioning import STANDARD
-from lamina.admission.inside import answering
+from lamina.admission.inside import Inside
 from lamina.client.client import Client
 from lamina.client.inprocess import PATIENCE, InProcessTransport
 from lamina.clock import Clock, PacedClock
@@ -258,10 +258,12 @@ class EmbeddedCluster:
         calls = Calls(local=hooks.find)
         self._stack.push_async_callback(calls.close)
         checks = [check for family in families for check in family.checks]
-        await answering(checks, client, self._port, self.api.plane.asker.here, log)
+        inside = Inside(checks, client, self._port, log)
+        await inside.answer(self.api.plane.asker.here)
         await declare(self.client(ITSELF), hooks.manifests)
         # They end before the hooks they would call.
         tasks = await self._stack.enter_async_context(Background())
+        tasks.start(inside.keep())
         manager = product(client, families, self.clock, calls, discovers=_DISCOVERS)
         await self._run(manager, tasks)
         if self.settings.hooks:
@@ -290,12 +292,20 @@ class Background:
         return self
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.create_task(work))
+        task = asyncio.create_task(work)
+        task.add_done_callback(_say_why)
+        self._tasks.append(task)
 
     async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _say_why(task: asyncio.Task[None]) -> None:
+    """Say why work has ended that nobody ended."""
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        log.error("work in the background failed", because=str(failure), exc_info=failure)
 
 
 def _true() -> bool:

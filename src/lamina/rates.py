@@ -49,8 +49,15 @@ class Buckets:
 
     def take(self, whose: Hashable) -> bool:
         """Take one of somebody's permits if there is one, and say whether there was."""
+        return self._of(whose).take()
+
+    def reserve(self, whose: Hashable) -> float:
+        """Take one of somebody's permits, and return after how many seconds it may be used."""
+        return self._of(whose).reserve()
+
+    def _of(self, whose: Hashable) -> Bucket:
         bucket = self._buckets.pop(whose, None) or Bucket(self._rate, self._burst, self._now)
         self._buckets[whose] = bucket
         if len(self._buckets) > self._remembered:
             del self._buckets[next(iter(self._buckets))]
-        return bucket.take()
+        return bucket

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -49,16 +50,7 @@ class Lamina:
 def lamina(tmp_path: Path) -> Iterator[Lamina]:
     command = Lamina(tmp_path)
     yield command
-    while b"no server" not in (done := _down(command)):
-        assert done is not None
-
-
-def _down(command: Lamina) -> bytes:
-    stopped = subprocess.run(
-        [sys.executable, "-m", "lamina", "down"],
-        env=command.environ,
-        capture_output=True,
-        timeout=180,
-        check=False,
-    )
-    return stopped.stderr
+    command.said.clear()
+    # A test that failed may have left several.
+    for server in json.loads(command("status", "-o", "json").stdout or "[]"):
+        command("down", "--port", server["url"].rpartition(":")[2])

@@ -195,6 +195,35 @@ def test_explain_says_what_would_happen_and_asks_the_hooks(lamina: Lamina) -> No
     assert "the server serves no kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
 
 
+def test_who_is_not_there_is_not_waited_for(lamina: Lamina) -> None:
+    nobody = "is not there, or nobody rolls anything out for it"
+    assert nobody in lamina("get", "set/nobody", code=1).stderr
+    assert lamina("get", "set/nobody", "-o", "json", code=1).stdout == "[]\n"
+    assert nobody in lamina("watch", "set/nobody", "--until", "settled", code=1).stderr
+    assert lamina("watch", "set/nobody", "--until", "gone").stdout == ""
+    assert "'setled' is not one of" in lamina("watch", "set/nobody", "--until", "setled", code=2).stderr
+
+
+def test_who_is_deleted_is_waited_for_no_longer(lamina: Lamina) -> None:
+    given_set(lamina, "leaving", "red")
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "lamina", "watch", "set/leaving", "--until", "held", "-o", "json"],
+        env=lamina.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    assert json.loads(watching.stdout.readline())["state"] == "settled"
+    api(lamina).delete(f"{SETS}/leaving")
+
+    told, wrong = watching.communicate(timeout=120)
+
+    assert json.loads(told.splitlines()[-1])["state"] == "gone"
+    assert watching.returncode == 1
+    assert "set default/leaving was deleted before it was held" in wrong
+
+
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_watch_prints_a_line_whenever_something_changes(lamina: Lamina, output: str) -> None:
     name = f"watched-{output}"

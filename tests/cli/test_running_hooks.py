@@ -45,7 +45,7 @@ def test_crds_prints_the_kinds(lamina: Lamina) -> None:
     assert [one["spec"]["names"]["kind"] for one in made] == [
         "CompositeController", "DecoratorController", "ControllerRevision", "ManagedCluster", "ManagedClusterSet",
         "ManagedClusterSetBinding", "AddOnPlacementScore", "Placement", "PlacementDecision", "ManifestWork",
-        "ManifestWorkReplicaSet", "AppliedManifestWork",
+        "ManifestWorkReplicaSet", "AppliedManifestWork", "ClusterClaim",
     ]  # fmt: skip
     assert said(lamina, "crds", "--families", "metacontroller") == made[:3]
     assert list(yaml.safe_load_all(lamina("crds").stdout)) == made
@@ -80,7 +80,9 @@ def test_rbac_has_roles_for_people_who_look_into_a_namespace(lamina: Lamina, tmp
     assert "rbac.authorization.k8s.io/aggregate-to-view" not in edit["metadata"]["labels"]
 
 
-def test_rbac_lets_no_editor_of_a_namespace_bind_clusters_or_write_works(lamina: Lamina, tmp_path: Path) -> None:
+def test_rbac_lets_no_editor_of_a_namespace_bind_clusters_or_write_works(
+    lamina: Lamina, tmp_path: Path
+) -> None:
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
@@ -91,6 +93,19 @@ def test_rbac_lets_no_editor_of_a_namespace_bind_clusters_or_write_works(lamina:
 
     assert kinds(edit) == {"manifestworkreplicasets", "placements"}
     assert {"manifestworks", "managedclustersetbindings", "placementdecisions", *kinds(edit)} <= kinds(view)
+
+
+def test_rbac_is_told_how_it_is_run(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    options = ("--families", "manifestwork", "--no-scheduler", "--webhook", "--lease-namespace", "ops")
+    role, _, at_home, binding = said(lamina, "rbac", str(file), *options, "--account", "default/robot")
+
+    assert not any("managedclusters" in rule["resources"] for rule in role["rules"])
+    assert (at_home["kind"], at_home["metadata"]["namespace"]) == ("Role", "ops")
+    assert binding["metadata"]["namespace"] == "ops"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "default", "name": "robot"}]
 
 
 def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:

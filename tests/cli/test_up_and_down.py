@@ -71,14 +71,7 @@ def test_of_two_servers_the_one_meant_is_used_and_stopped(lamina: Lamina) -> Non
     assert f"LAMINA_PORT={port}" in said and f"down --port {port}" in said
 
     lamina.said["LAMINA_PORT"] = port
-    lamina.said["KUBECONFIG"] = kept["kubeconfig"]
     assert ephemeral["url"] in lamina("kubectl", "cluster-info").stdout
-    api_of(Path(ephemeral["kubeconfig"]), lamina.home).post(
-        "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers",
-        {"metadata": {"name": "here"}, "spec": {"parentResource": {"apiVersion": "v1", "resource": "pods"},
-                                                "childResources": [{"apiVersion": "v1", "resource": "secrets"}]}},
-    )  # fmt: skip
-    assert "secrets" in lamina("rbac", "--families", "metacontroller").stdout
     lamina.said.clear()
     lamina("down", "--port", port)
     assert [one["url"] for one in json.loads(lamina("status", "-o", "json").stdout)] == [kept["url"]]

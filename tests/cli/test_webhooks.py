@@ -73,6 +73,29 @@ def test_run_is_asked_at_a_url_and_keeps_its_authority(lamina: Lamina) -> None:
     assert api.post(WORKS, big).code == 201
 
 
+def test_whoever_asks_is_not_kept_waiting_by_a_limit_of_requests(lamina: Lamina) -> None:
+    """The hub has used up all it may ask for, and what somebody may do is asked of the server all the same."""
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--families", "none")
+    api, url = running(lamina), f"https://127.0.0.1:{free_port()}"
+    process = lamina.start(
+        "run", "--families", "manifestwork", "--webhook-url", url, "--no-leader-election", "--log", "error",
+        "--client-go-qps", "0.01", "--client-go-burst", "60",
+    )  # fmt: skip
+    assert process.stderr is not None
+    try:
+        assert "lamina runs manifestwork on https://" in process.stderr.readline()
+        account = {"type": "ServiceAccount", "serviceAccount": {"namespace": "ops", "name": "robot"}}
+        for number in range(70):
+            made = work(f"w{number}", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+            made["spec"]["executor"] = {"subject": account}
+            answer = api.post(WORKS, made)
+            assert answer.code == 201, answer.json
+    finally:
+        process.terminate()
+        assert process.wait(timeout=120) == 0
+        process.stderr.close()
+
+
 @pytest.mark.parametrize(
     ("options", "because"),
     [
@@ -108,6 +131,12 @@ def test_it_listens_where_the_way_leads() -> None:
     assert way("", "") is None
     with pytest.raises(SettingsError):
         way("https://a?b", "")
+
+
+@pytest.mark.parametrize("url", ["https://10.0.0.7:99999", "https://[::1", "https://a:b", "https://a:0"])
+def test_an_address_that_is_none_is_refused_in_words(url: str) -> None:
+    with pytest.raises(SettingsError, match="is no address of a webhook"):
+        way(url, "")
 
 
 def test_a_service_is_registered_with_its_port_and_the_certificate_is_for_its_name() -> None:

@@ -5,31 +5,38 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from typing import Any
 
 import pytest
 
+from lamina.client.client import Client
 from lamina.client.http import HttpTransport
 from lamina.client.kubeconfig import Access
-from lamina.errors import SettingsError, Unreachable
+from lamina.errors import ApiError, SettingsError, Unreachable
+from lamina.server.certificates import ensure_certificates
 
 
 @asynccontextmanager
-async def saying(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+async def saying(*answers: bytes, tls: SSLContext | None = None) -> AsyncIterator[tuple[str, list[bytes]]]:
     """A server on loopback that says these bytes, one answer a connection, and hangs up."""
     heads: list[bytes] = []
     waiting = iter(answers)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(next(waiting))
-        await writer.drain()
-        writer.close()
+        try:
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(next(waiting))
+            await writer.drain()
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
     async with server:
         host, port = server.sockets[0].getsockname()
-        yield f"http://{host}:{port}", heads
+        yield f"{'https' if tls else 'http'}://{host}:{port}", heads
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
@@ -102,6 +109,142 @@ async def test_a_token_that_cannot_be_read_is_said_with_its_file(tmp_path: Path)
     async with transport(access) as http:
         with pytest.raises(Unreachable, match="none: the token cannot be read"):
             await http.request("GET", "/version", headers={})
+
+
+BOTH = pytest.mark.parametrize("method", ["GET", "POST"])
+"""Reads and writes go different ways."""
+REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@BOTH
+async def test_a_token_that_is_not_taken_is_looked_for_again(tmp_path: Path, method: str) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    async with saying(REFUSED, OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
+        await (await http.request(method, "/x", headers={})).read()
+        file.write_text("second")
+        await (await http.request(method, "/x", headers={})).read()
+
+    assert [b"bearer first" in head.lower() for head in heads] == [True, False]
+    assert b"bearer second" in heads[1].lower()
+
+
+@pytest.mark.parametrize("meanwhile", [b"", b"\xff\xfe", b"two\nlines", None])
+async def test_a_token_holds_until_there_is_another(tmp_path: Path, meanwhile: bytes | None) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    async with saying(REFUSED, OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
+        await (await http.request("GET", "/x", headers={})).read()
+        if meanwhile is None:
+            file.unlink()
+        else:
+            file.write_bytes(meanwhile)
+        await (await http.request("POST", "/x", headers={})).read()
+
+    assert all(b"bearer first" in head.lower() for head in heads)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"\n", "there is no token in it"),
+        (b"\xff\xfe", "the token cannot be read"),
+        (b"two\nlines", "what is in it is no token"),
+    ],
+)
+@BOTH
+async def test_what_is_no_token_is_said_with_its_file(
+    tmp_path: Path, content: bytes, complaint: str, method: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(content)
+    async with transport(Access(server="http://127.0.0.1:1", token_file=file)) as http:
+        with pytest.raises(Unreachable, match=f"{file}: {complaint}"):
+            await http.request(method, "/x", headers={})
+
+
+@BOTH
+async def test_a_header_that_cannot_be_sent_is_no_riddle(method: str) -> None:
+    async with saying(OK) as (url, _), transport(Access(server=url, token="two\nlines")) as http:
+        with pytest.raises(Unreachable):
+            await http.request(method, "/x", headers={})
+
+
+@BOTH
+async def test_whom_to_act_as_is_said(method: str) -> None:
+    somebody = {
+        "as_user": "jane",
+        "as_uid": "1",
+        "as_groups": ("a", "b"),
+        "as_extra": {"Example.com/scope": ("x", "y")},
+    }
+    async with saying(OK, OK) as (url, heads), transport(Access(server=url, **somebody)) as http:  # type: ignore[arg-type] # each as it should be
+        await (await http.request(method, "/x", headers={})).read()
+        await (await http.request(method, "/x", headers={"impersonate-user": "joe"})).read()
+
+    assert [_acting(head) for head in heads] == [
+        [
+            "impersonate-user: jane",
+            "impersonate-uid: 1",
+            "impersonate-group: a",
+            "impersonate-group: b",
+            "impersonate-extra-example.com%2fscope: x",
+            "impersonate-extra-example.com%2fscope: y",
+        ],
+        ["impersonate-user: joe"],
+    ]
+
+
+def _acting(head: bytes) -> list[str]:
+    return [line for line in head.decode().lower().split("\r\n") if line.startswith("impersonate")]
+
+
+@BOTH
+@pytest.mark.parametrize(("name", "is_known"), [("inside.example", True), ("", False)])
+async def test_a_certificate_may_be_for_another_name_than_the_host(
+    tmp_path: Path, method: str, name: str, is_known: bool
+) -> None:
+    made = ensure_certificates(tmp_path, ["inside.example"], "admin", ())
+    tls = SSLContext(PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made.server.certificate, made.server.key)
+    async with saying(OK, tls=tls) as (url, _):
+        # Written in capitals it is no less secret.
+        access = Access(
+            server=url.replace("https", "HTTPS"), authority=made.authority.certificate_pem, tls_name=name
+        )
+        async with transport(access) as http:
+            if is_known:
+                assert (await http.request(method, "/x", headers={})).status == 200
+            else:
+                with pytest.raises(Unreachable, match="(?i)certificate"):
+                    await http.request(method, "/x", headers={})
+
+
+@pytest.mark.parametrize(
+    "server", ["127.0.0.1:6443", "https://", "ftp://a", "https://a:b", "http://[::1", ""]
+)
+def test_what_is_no_address_is_refused(server: str) -> None:
+    with pytest.raises(SettingsError, match="is no address of a server"):
+        HttpTransport(Access(server=server))
+
+
+@BOTH
+async def test_what_was_closed_stays_closed(method: str) -> None:
+    async with saying(OK) as (url, heads), transport(Access(server=url)) as http:
+        await http.close()
+        with pytest.raises(Unreachable, match="this was closed"):
+            await http.request(method, "/x", headers={})
+
+    assert heads == []
+
+
+@BOTH
+@pytest.mark.parametrize("status", [b"302 Found", b"304 Not Modified"])
+async def test_being_sent_elsewhere_is_a_refusal(method: str, status: bytes) -> None:
+    elsewhere = b"HTTP/1.1 %b\r\nLocation: /login\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status
+    async with saying(elsewhere) as (url, _), transport(Access(server=url)) as http:
+        with pytest.raises(ApiError, match=f"the server answered {status[:3].decode()}"):
+            await Client(http).request(method, "/x")
 
 
 async def test_a_name_and_password_are_sent() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import given, settings
-from hypothesis.strategies import binary, builds, text
+from hypothesis.strategies import binary, builds, characters, dictionaries, lists, text
 
 from lamina.client.kubeconfig import Access, in_cluster, read_kubeconfig, write_kubeconfig
 from lamina.errors import SettingsError
@@ -51,6 +51,15 @@ def config(
         key=binary(max_size=40),
         token=WORDS,
         namespace=WORDS,
+        tls_name=WORDS,
+        as_user=WORDS,
+        as_uid=WORDS,
+        as_groups=lists(WORDS, max_size=3).map(tuple),
+        as_extra=dictionaries(
+            text(characters(codec="ascii"), min_size=1, max_size=9),
+            lists(WORDS, min_size=1, max_size=2).map(tuple),
+            max_size=2,
+        ),
     )
 )
 @settings(max_examples=50)
@@ -140,6 +149,23 @@ def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path) -> N
     assert (access.authority, access.token, access.token_file) == (b"CA", "t", None)
 
 
+def test_whom_to_act_as_and_what_a_certificate_is_for_are_read(tmp_path: Path) -> None:
+    file = config(
+        tmp_path,
+        cluster={"server": "https://a", "tls-server-name": "inside"},
+        user={"as": "jane", "as-uid": "1", "as-groups": ["a", "b"], "as-user-extra": {"scopes": ["x", "y"]}},
+    )
+
+    assert read_kubeconfig(file) == Access(
+        server="https://a",
+        tls_name="inside",
+        as_user="jane",
+        as_uid="1",
+        as_groups=("a", "b"),
+        as_extra={"scopes": ("x", "y")},
+    )
+
+
 def test_a_context_may_be_named(tmp_path: Path) -> None:
     file = config(
         tmp_path,
@@ -189,6 +215,19 @@ def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path
         (
             {"user": {"exec": {"command": "x"}}},
             "config: users[0].user.exec: credentials that a program must be run",
+        ),
+        (
+            {"cluster": {"server": "a", "proxy-url": "http://proxy"}},
+            "config: clusters[0].cluster.proxy-url: servers behind a proxy are not supported",
+        ),
+        ({"user": {"as-groups": ["g"]}}, "config: users[0].user.as-groups: whom this is about is missing"),
+        (
+            {"user": {"as": "a", "as-groups": "g"}},
+            "config: users[0].user.as-groups: expected a list of texts",
+        ),
+        (
+            {"user": {"as": "a", "as-user-extra": {"x": 5}}},
+            "config: users[0].user.as-user-extra.x: expected a list of texts, got 5",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """The little HTTP that a write takes, with servers of every kind on the other side."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ async def answering(*answers: bytes | Sequence[bytes] | None) -> AsyncIterator[T
                     writer.write(piece)
                     await writer.drain()
                     await asyncio.sleep(0)
-                if b"close" in (answer if isinstance(answer, bytes) else b"".join(answer)):
+                if b"close" in (answer if isinstance(answer, bytes) else b"".join(answer)).lower():
                     return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -71,8 +72,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\
 
 async def test_writes_one_after_another_share_a_connection() -> None:
     async with answering(OK, OK) as told, lines(told) as http:
-        first = await http.send("POST", "/x?a=b", {"accept": "application/json"}, b"body")
-        second = await http.send("DELETE", "/y", {}, None)
+        first = await http.send("POST", "/x?a=b", {"accept": "application/json"}.items(), b"body")
+        second = await http.send("DELETE", "/y", (), None)
 
     assert first == second == Answer(200, {"content-type": "application/json", "content-length": "2"}, b"{}")
     assert told.connections == 1
@@ -86,7 +87,7 @@ async def test_writes_one_after_another_share_a_connection() -> None:
 
 async def test_writes_side_by_side_have_a_connection_each() -> None:
     async with answering(OK, OK, OK) as told, lines(told) as http:
-        await asyncio.gather(*(http.send("POST", "/x", {}, b"{}") for _ in range(3)))
+        await asyncio.gather(*(http.send("POST", "/x", (), b"{}") for _ in range(3)))
 
     assert told.connections == 3
 
@@ -104,11 +105,14 @@ CHUNKED = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
         ([b"HTTP/1.1 204 No Content\r\n\r\n"],                            204, b""),
         ([b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the end"],     200, b"to the end"),
         ([b"HTTP/1.0 200 OK\r\nServer: close\r\n\r\nold"],                200, b"old"),
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}"], 200, b"{}"),
+        ([bytes([one]) for one in OK],                                    200, b"{}"),
+        ([bytes([one]) for one in CHUNKED + b"a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n"], 201, b"0123456789x"),
     ],
 )  # fmt: skip
 async def test_an_answer_is_read_however_it_comes(said: Sequence[bytes], status: int, body: bytes) -> None:
     async with answering(said) as told, lines(told) as http:
-        answer = await http.send("PUT", "/x", {}, b"{}")
+        answer = await http.send("PUT", "/x", (), b"{}")
 
     assert (answer.status, answer.body) == (status, body)
 
@@ -121,18 +125,23 @@ async def test_an_answer_is_read_however_it_comes(said: Sequence[bytes], status:
         b"HTTP/1.1 200 OK\r\nContent-Length: few\r\n\r\n",
         CHUNKED + b"no number\r\n",
         CHUNKED + b"1\r\nlonger\r\n",
+        CHUNKED + b"-1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n{}",
     ],
 )
 async def test_an_answer_that_makes_no_sense_is_an_error(said: bytes) -> None:
     async with answering(said) as told, lines(told) as http:
         with pytest.raises(ConnectionError, match="makes no sense"):
-            await http.send("POST", "/x", {}, b"{}")
+            await http.send("POST", "/x", (), b"{}")
 
 
 async def test_an_answer_that_breaks_off_is_an_error() -> None:
     async with answering(b"HTTP/1.1 200 close\r\nContent-Length: 10\r\n\r\n{") as told, lines(told) as http:
         with pytest.raises(HungUp):
-            await http.send("PUT", "/x", {}, b"{}")
+            await http.send("PUT", "/x", (), b"{}")
 
 
 @pytest.mark.parametrize(
@@ -142,21 +151,24 @@ async def test_a_connection_that_ended_unseen_costs_only_what_cannot_be_sent_twi
     method: str, again: bool
 ) -> None:
     async with answering(OK, None, OK) as told, lines(told) as http:
-        await http.send("POST", "/x", {}, b"{}")
+        await http.send("POST", "/x", (), b"{}")
         if again:
-            assert (await http.send(method, "/x", {}, b"{}")).status == 200
+            assert (await http.send(method, "/x", (), b"{}")).status == 200
         else:
             with pytest.raises(HungUp):
-                await http.send(method, "/x", {}, b"{}")
+                await http.send(method, "/x", (), b"{}")
 
     assert told.connections == 1 + again
 
 
-async def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
-    closing = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+@pytest.mark.parametrize(
+    "said", [b"Connection: close", b"Connection: Close, TE", b"Connection: TE\r\nConnection: close"]
+)
+async def test_a_connection_that_the_server_closes_is_not_used_again(said: bytes) -> None:
+    closing = OK.replace(b"\r\n\r\n", b"\r\n" + said + b"\r\n\r\n")
     async with answering(closing, OK) as told, lines(told) as http:
-        await http.send("POST", "/x", {}, b"{}")
-        await http.send("POST", "/x", {}, b"{}")
+        await http.send("POST", "/x", (), b"{}")
+        await http.send("POST", "/x", (), b"{}")
 
     assert told.connections == 2
 
@@ -164,25 +176,64 @@ async def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
 async def test_nobody_waits_longer_than_they_may() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") as told, lines(told, 0.05) as http:
         with pytest.raises(TimeoutError):
-            await http.send("POST", "/x", {}, b"{}")
+            await http.send("POST", "/x", (), b"{}")
 
 
 async def test_a_write_that_is_called_off_leaves_no_connection_behind_that_answers_it_later() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\n", OK) as told, lines(told) as http:
-        writing = asyncio.create_task(http.send("POST", "/x", {}, b"{}"))
+        writing = asyncio.create_task(http.send("POST", "/x", (), b"{}"))
         await told.asked.wait()
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
-        answer = await http.send("POST", "/y", {}, b"{}")
+        answer = await http.send("POST", "/y", (), b"{}")
 
     assert answer.status == 200
     assert told.connections == 2
 
 
+@pytest.mark.parametrize("called_off", [False, True])
+async def test_a_server_that_died_without_a_word_costs_one_write_however_many_connections_it_had(
+    called_off: bool,
+) -> None:
+    silence: Sequence[bytes] = ()
+    async with answering(OK, OK, OK, silence, OK) as told, lines(told, None if called_off else 0.05) as http:
+        await asyncio.gather(*(http.send("POST", "/x", (), b"{}") for _ in range(3)))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05 if called_off else None):
+                await http.send("PUT", "/x", (), b"{}")
+        await http.send("PUT", "/x", (), b"{}")
+
+    assert told.connections == 4
+
+
+async def test_an_address_that_does_not_answer_keeps_nobody_from_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with answering(OK) as told:
+        port = int(told.url.removesuffix("/base").rpartition(":")[2])
+        with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
+            deaf.bind(("127.0.0.2", port))
+            deaf.listen(0)
+            # Nobody takes these, so there is no room for another.
+            for one in (first, second):
+                one.setblocking(False)
+                one.connect_ex(("127.0.0.2", port))
+            found = [
+                (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))
+                for address in ("127.0.0.2", "127.0.0.1")
+            ]
+            monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+            told.url = f"http://api.example:{port}"
+            async with lines(told, 5.0) as http:
+                answer = await http.send("POST", "/x", (), b"{}")
+
+    assert answer.status == 200
+
+
 async def test_a_header_cannot_begin_another_line() -> None:
     async with answering(OK) as told, lines(told) as http:
         with pytest.raises(ValueError, match="line break"):
-            await http.send("POST", "/x", {"user-agent": "a\r\nx: y"}, b"{}")
+            await http.send("POST", "/x", [("user-agent", "a\r\nx: y")], b"{}")
 
     assert told.connections == 0

@@ -21,18 +21,19 @@ def test_the_story_the_readme_opens_with_can_be_pasted(tmp_path: Path) -> None:
     commands, printed = re.findall(r"^```(?:sh)?\n(.*?)^```$", page, re.M | re.S)[:2]
     first, *others = [line for line in commands.splitlines() if line]
     assert first.startswith("make up; ")
-    assert len(others) == 3
-    # That it turns round is shown for as long as two writes take: whoever looks in between sees it.
-    said = [line for line in printed.splitlines() if line and " turning " not in line]
     # What a revision is called follows from what it holds, and the server may fill in more one day.
-    said = [re.sub(r"web-[a-z0-9]{8,}", "web-…", line) for line in said]
+    parts = re.sub(r"web-[a-z0-9]{8,}", "web-…", printed).strip().split("\n\n")
+    assert len(others) == len(parts) == 3
 
     with reading(tmp_path) as reader:
         reader.type(make_up())
-        seen = "".join(reader.type(command).stdout for command in others)
-
-    for line in said:
-        assert any(matches(one, line) for one in seen.splitlines()), f"{line}\nnot in\n{seen}"
+        for command, part in zip(others, parts, strict=True):
+            # That it turns round is shown for as long as two writes take: whoever looks in between sees it.
+            said = [line for line in part.splitlines() if " turning " not in line]
+            seen = reader.type(command).stdout
+            rest = iter(seen.splitlines())
+            for line in said:
+                assert any(matches(one, line) for one in rest), f"{line}\nnot, or not there, in\n{seen}"
 
 
 def test_the_examples_of_a_composite_and_of_a_decorator_are_ten_lines_each() -> None:

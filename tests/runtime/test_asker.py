@@ -1,17 +1,20 @@
 """Asking the server itself."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from lamina.core.questions import Found, Refused, Rehearse, Review
-from lamina.errors import Forbidden, Invalid, UnknownCluster
+from lamina.client.client import Client
+from lamina.core.questions import Found, Read, Refused, Rehearse, Review
+from lamina.errors import Forbidden, Invalid, UnknownCluster, Unreachable
 from lamina.objects.types import Made, Obj
 from lamina.runtime.asker import Asker
+from tests.runtime.cluster import at
+from tests.runtime.scripted import Script, groups
 
 
-@dataclass
+@dataclass(eq=False)
 class Pretending:
     """A server that only pretends, and says how often."""
 
@@ -94,3 +97,26 @@ async def test_each_cluster_is_asked_for_itself() -> None:
         UnknownCluster, match="nobody said which cluster 'east' is: the clusters bound are hub"
     ):
         await asker.ask([Review(body={}, key="a", cluster="east")])
+
+
+async def test_what_one_cluster_pretended_is_not_asked_of_it_when_another_has_its_name() -> None:
+    old, new, asked = Pretending(), Pretending(refuses=True), replace(rehearsal("a"), cluster="b")
+    others = {"b": old}
+    asker = Asker(Pretending(), others=others)
+    begun = asker.as_of_now()
+    assert isinstance((await begun.ask([asked]))[asked], Found)
+
+    others["b"] = new
+
+    assert isinstance((await asker.as_of_now().ask([asked]))[asked], Refused)
+    assert isinstance((await begun.ask([asked]))[asked], Found)
+
+
+async def test_an_answer_that_is_no_json_is_none() -> None:
+    script = Script()
+    script.reply("GET", "/api", groups(("v1", "ConfigMap", "configmaps")))
+    script.reply("GET", "/apis", groups(group="none.example.com"))
+    script.reply("GET", "/api/v1/namespaces/default/configmaps/a", b"<html>come in</html>")
+
+    with pytest.raises(Unreachable, match="no JSON"):
+        await Asker(Client(script)).ask([Read(at("a"))])

@@ -19,6 +19,8 @@ CORE = groups(("v1", "ConfigMap", "configmaps"))
 NOTHING = groups(group="ex.example.com")
 WIDGETS = groups(("v1", "Widget", "widgets"), group="ex.example.com")
 
+ODD = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "odd"}, "versions": [{}]}]}
+
 
 def definition(*, established: bool = True) -> Any:
     return names_only(
@@ -118,10 +120,11 @@ async def test_a_definition_that_says_nothing_new_costs_nothing(script: Script, 
     assert len(script.asked) == asked
 
 
+@pytest.mark.parametrize("answer", [b"<html>", ODD], ids=["no document", "one that says too little"])
 async def test_an_answer_that_fails_changes_nothing_and_is_asked_for_again(
-    script: Script, watched: Watched
+    script: Script, watched: Watched, answer: Any
 ) -> None:
-    script.reply("GET", "/apis", b"<html>", WIDGETS)
+    script.reply("GET", "/apis", answer, WIDGETS)
 
     watched.hear(None, definition())
     await watched.until_changed()

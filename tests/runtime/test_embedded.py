@@ -1,5 +1,6 @@
 """One cluster in this process, without a listener."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from lamina.clock import ManualClock
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import Plan
 from lamina.core.questions import Answers
-from lamina.embedded import EmbeddedCluster
+from lamina.embedded import Background, EmbeddedCluster
 from lamina.errors import StoreError
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
@@ -101,3 +102,15 @@ async def test_whatever_else_runs_on_it_runs_for_as_long_as_it_does() -> None:
         await cluster.settled()
         assert "noted" in seen
         assert "note" in cluster.managers[-1].names
+
+
+async def test_work_in_the_background_does_not_end_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    async def fails() -> None:
+        raise ZeroDivisionError("by nought")
+
+    async with Background() as tasks:
+        tasks.start(fails())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    assert "work in the background failed" in capsys.readouterr().err

@@ -373,7 +373,9 @@ async def test_the_end_of_an_object_is_not_that_of_the_next_one_of_its_name(
     assert follow.names == {"a", "b"}
 
 
-@pytest.mark.parametrize("version", [50, 6000], ids=["younger than what was seen", "older than what was seen"])
+@pytest.mark.parametrize(
+    "version", [50, 6000], ids=["younger than what was seen", "older than what was seen"]
+)
 async def test_a_server_with_another_past_is_believed(script: Script, follow: Follower, version: int) -> None:
     """Another one has come in its place: nothing that was known is so any more, whatever the numbers say."""
     stream = await _starting_over(script, follow, 5000, "stays", "goes")

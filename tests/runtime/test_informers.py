@@ -9,7 +9,7 @@ import structlog
 from lamina.client.client import Client
 from lamina.core.world import Change, card
 from lamina.objects import meta
-from lamina.objects.kinds import Kind
+from lamina.objects.kinds import Kind, Kinds
 from lamina.runtime.informers import Informers
 from lamina.runtime.subscriptions import Subscription
 from tests.runtime.scripted import Script, Stream, bookmark, config_map
@@ -125,3 +125,26 @@ async def test_the_end_of_an_owner_is_remembered_and_that_of_others_is_not(
 
     assert "uid-owner" in informers.gone
     assert "uid-lone" not in informers.gone
+
+
+@pytest.mark.parametrize("named", ["", "a"], ids=["all of a kind", "one of a kind"])
+async def test_of_what_is_served_and_nobody_wants_nothing_is_remembered(
+    script: Script, informers: Informers, named: str
+) -> None:
+    script.reply("GET", "/api/v1/configmaps", there("a", version=5))
+    informers.arrange({subscription(CONFIG_MAP)._replace(named=named): []}, Kinds([CONFIG_MAP]))
+    await informers.settled()
+
+    informers.arrange({}, Kinds([CONFIG_MAP]))
+    assert not informers._left
+
+
+async def test_of_a_single_object_nothing_is_remembered_when_its_kind_goes(
+    script: Script, informers: Informers
+) -> None:
+    script.reply("GET", "/api/v1/configmaps", there("a", version=5))
+    informers.arrange({subscription(CONFIG_MAP)._replace(named="a"): []}, Kinds([CONFIG_MAP]))
+    await informers.settled()
+
+    informers.arrange({}, Kinds())
+    assert not informers._left

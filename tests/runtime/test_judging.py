@@ -3,22 +3,29 @@
 import asyncio
 import base64
 import ssl
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
 
-from lamina.admission.authority import Secrets, authority
+from lamina.admission.authority import Authority, Secrets, authority
+from lamina.admission.inside import Inside
+from lamina.admission.registration import Way, configuration
 from lamina.admission.reviews import BadQuestion, Reviewer
-from lamina.admission.serving import Shown
+from lamina.admission.serving import Shown, serving
 from lamina.core.admission import Attempt, Check, Leave, Verdict
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import LaminaError, Unavailable
+from lamina.errors import BadRequest, LaminaError, Unavailable
 from lamina.logs import log
+from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 from lamina.settings import Settings
+from tests.runtime.cluster import until, until_there
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
 SECRETS = Secrets(namespace="default")
@@ -104,37 +111,133 @@ async def test_what_is_no_question_gets_no_answer(body: bytes) -> None:
         await Reviewer([CHECK], Court(True), log).answer("/maps", body)
 
 
-async def test_replicas_share_one_authority(tmp_path: Path) -> None:
+async def test_replicas_share_one_authority() -> None:
     async with EmbeddedCluster(Settings(families="none", simulate="off")) as cluster:
         client = cluster.client()
-        await asyncio.gather(*(authority(tmp_path / name, client, SECRETS) for name in ("a", "b", "c")))
+        first, *others = await asyncio.gather(*(authority(client, SECRETS) for _ in range(3)))
 
         kept = (await client.get(SECRETS.ref))["data"]
-        for name in ("a", "b", "c"):
-            assert (tmp_path / name / "ca.crt").read_bytes() == base64.b64decode(kept["ca.crt"])
-            assert (tmp_path / name / "ca.key").stat().st_mode & 0o777 == 0o600
+        assert [first.certificate, first.key] == [
+            base64.b64decode(kept[name]) for name in ("ca.crt", "ca.key")
+        ]
+        assert others == [first, first]
 
-        await client.patch(SECRETS.ref, {"data": None})
-        with pytest.raises(LaminaError, match="holds no ca.crt and ca.key: delete it, and another is made"):
-            await authority(tmp_path / "d", client, SECRETS)
+        await client.delete(SECRETS.ref)
+        assert await authority(client, SECRETS, first) == first, "it is put back"
 
 
-async def test_another_certificate_is_shown_once_the_old_one_will_not_do(tmp_path: Path) -> None:
-    """Whoever connects afterwards trusts it by the same authority."""
-    shown = Shown(tmp_path, "localhost")
+def made(key: Any = None, *, days: int = 1, ca: bool = True, signer: Any = None) -> dict[str, bytes]:
+    """A certificate of an authority, with its key, or what is nearly one."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
+    start = datetime.now(UTC) - timedelta(days=2)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(days=2 + days))
+        .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+    )
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    private = (signer or key).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return {"ca.crt": certificate, "ca.key": private}
+
+
+@pytest.mark.parametrize(
+    ("data", "wrong"),
+    [
+        ({},                                                        "holds no ca.crt and ca.key"),
+        ({"ca.crt": b"text", "ca.key": b"text"},                    "holds no ca.crt and ca.key in PEM"),
+        (made(rsa.generate_private_key(65537, 2048)),               "ca.key that is not on an elliptic curve"),
+        (made(signer=ec.generate_private_key(ec.SECP256R1())),      "ca.key that is not the one of its ca.crt"),
+        (made(days=-1),                                             "ca.crt that is not valid now"),
+        (made(ca=False),                                            "ca.crt that is no authority's"),
+    ],
+)  # fmt: skip
+async def test_an_authority_that_nobody_would_trust_is_refused_in_words(
+    data: dict[str, bytes], wrong: str
+) -> None:
+    metadata = {"name": SECRETS.name, "namespace": SECRETS.namespace}
+    encoded = {name: base64.b64encode(content).decode() for name, content in data.items()}
+    async with EmbeddedCluster(Settings(families="none", simulate="off")) as cluster:
+        client = cluster.client()
+        await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded})
+
+        with pytest.raises(LaminaError, match=f"{wrong}: delete it, and another is made"):
+            await authority(client, SECRETS)
+
+
+async def test_another_certificate_is_shown_once_the_old_one_will_not_do() -> None:
+    """Whoever connects afterwards trusts it by the authority that is there now."""
+    first, other = (Authority(*made().values()) for _ in range(2))
+    now = 0.0
+    shown = Shown("localhost", first, lambda: now)
     server = await asyncio.start_server(
         lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=shown.context
     )
     async with server:
         port = int(server.sockets[0].getsockname()[1])
-        before = await seen(port, shown.authority)
-        assert not shown.renew()
-        (tmp_path / "server.crt").unlink()
-        assert shown.renew()
-        after = await seen(port, shown.authority)
+        before = await seen(port, first.certificate)
+        assert not shown.renew(first)
+        now += 31 * 24 * 3600
+        assert shown.renew(first) and not shown.renew(first)
+        after = await seen(port, first.certificate)
+        assert shown.renew(other)
+        await seen(port, other.certificate)
 
     assert after.issuer == before.issuer
     assert after.serial_number != before.serial_number
+
+
+async def test_what_somebody_deletes_or_changes_is_put_right() -> None:
+    way, registered = Way(url="https://127.0.0.1:1"), configuration([CHECK], Way())
+    ref = meta.ref(registered)
+    async with EmbeddedCluster(Settings(families="none", simulate="off")) as cluster:
+        client = cluster.client()
+        async with serving((CHECK,), client, way, ("127.0.0.1", 0), SECRETS, log, looks_again=0.01):
+            kept = (await client.get(SECRETS.ref))["data"]
+            await client.delete(SECRETS.ref)
+            await client.delete(ref)
+            assert (await until_there(client, SECRETS.ref))["data"] == kept
+            await until_there(client, ref)
+
+            await client.patch(ref, {"webhooks": []})
+            await until(client, ref, lambda one: bool(one and one.get("webhooks")))
+
+            other = {name: base64.b64encode(content).decode() for name, content in made().items()}
+            await client.patch(SECRETS.ref, {"data": other})
+            await until(client, ref, lambda one: bundle(one) == other["ca.crt"])
+
+
+def bundle(registered: Made | None) -> str:
+    return str(((registered or {}).get("webhooks") or [{}])[0].get("clientConfig", {}).get("caBundle"))
+
+
+async def test_a_server_that_answers_itself_goes_on_asking() -> None:
+    registered = meta.ref(configuration([CHECK], Way()))
+    async with EmbeddedCluster(Settings(families="none", simulate="off")) as cluster:
+        client = cluster.client()
+        inside = Inside([CHECK], client, 6443, log)
+        await inside.answer(cluster.api.plane.asker.here)
+        version = meta.resource_version(await client.get(registered))
+        await inside.look()
+        assert meta.resource_version(await client.get(registered)) == version, "nothing was to be done"
+
+        await client.delete(registered)
+        await client.create(named("bad"), dry_run=True)
+        await inside.look()
+        with pytest.raises(BadRequest, match="it is bad"):
+            await client.create(named("bad"))
+
+
+def named(name: str) -> Made:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 async def seen(port: int, trusted: bytes) -> x509.Certificate:

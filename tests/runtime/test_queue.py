@@ -137,6 +137,15 @@ async def test_one_keys_failures_are_not_anothers(queue: Queue[str]) -> None:
     assert queue.retry("b") == timedelta(seconds=1)
 
 
+async def test_how_many_fail_in_one_crowd_is_nothing_to_another(clock: ManualClock) -> None:
+    queue: Queue[tuple[str, int]] = Queue(clock, crowd=lambda key: key[0])
+    for number in range(1000):
+        queue.retry(("silent", number), spread=True)
+
+    assert queue.retry(("silent", 1000), spread=True) > timedelta(seconds=60)
+    assert queue.retry(("well", 0), spread=True) < timedelta(seconds=1)
+
+
 @given(lists(tuples(sampled_from("abc"), integers(0, 8)), max_size=12))
 def test_no_wish_is_lost_and_none_is_granted_early(wishes: list[tuple[str, int]]) -> None:
     async def story() -> None:

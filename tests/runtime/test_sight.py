@@ -11,7 +11,7 @@ from lamina.clock import ManualClock
 from lamina.core.controller import Controller, Watch, nobody, only
 from lamina.core.plan import NOTHING
 from lamina.core.world import card
-from lamina.errors import NotFound, UnknownCluster
+from lamina.errors import NotFound, UnknownCluster, Unreachable
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
@@ -106,16 +106,21 @@ async def test_what_nobody_watches_is_not_waited_for(patient: Seeing) -> None:
     await patient.sight.caught_up([Written(Ref("v1", "Secret", "default", "s"), "u", 99)])
 
 
-async def test_a_worker_forgets_what_it_wrote_only_once_that_can_be_seen(patient: Seeing) -> None:
-    client = Client(patient.script)
-    worker: Worker[None] = Worker(
+def idle(seeing: Seeing) -> Worker[None]:
+    """Return a worker that never has anything to do."""
+    client = Client(seeing.script)
+    return Worker(
         Controller(name="none", watches=(), gather=lambda world, ref: None, plan=lambda view, answers, now: NOTHING),
-        sight=patient.sight,
+        sight=seeing.sight,
         asker=Asker(client, None),
         executor=Executor(client, manager="none"),
         clock=ManualClock(),
         log=structlog.get_logger(),
     )  # fmt: skip
+
+
+async def test_a_worker_forgets_what_it_wrote_only_once_that_can_be_seen(patient: Seeing) -> None:
+    worker = idle(patient)
 
     for number in range(2000):
         worker._remember(A._replace(name=f"unseen-{number}"), [Written(A, "uid-a", 20)])
@@ -125,6 +130,24 @@ async def test_a_worker_forgets_what_it_wrote_only_once_that_can_be_seen(patient
     await patient.informer.wait_until(lambda: patient.informer.seen == 20)
     worker._remember(A, [Written(A, "uid-a", 20)])
     assert len(worker._written) == 1024
+
+
+@pytest.mark.parametrize("why", ["it was written", "it was in the way"])
+async def test_what_could_not_be_looked_for_is_looked_for_again(hasty: Seeing, why: str) -> None:
+    worker = idle(hasty)
+    if why == "it was written":
+        worker._remember(A, [Written(A, "uid-a", 20)])
+    else:
+        worker._doubted[A] = [A]
+    hasty.script.reply("GET", PATH, Unreachable("no route"), Unreachable("no route"), config_map("a", 20))
+
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            await worker.reconcile(A)
+    await worker.reconcile(A)
+
+    assert hasty.version == "20"
+    assert not worker._written and not worker._doubted
 
 
 async def test_after_a_while_it_is_read_from_the_server(hasty: Seeing) -> None:

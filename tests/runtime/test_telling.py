@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,7 @@ from lamina.clock import WallClock
 from lamina.core.plan import Emit, Plan, Stage
 from lamina.errors import Unreachable
 from lamina.logs import log
+from lamina.runtime import telling as module
 from lamina.runtime.executor import Executor
 from lamina.runtime.queue import Queue
 from lamina.runtime.telling import Teller
@@ -155,3 +157,33 @@ async def test_what_waits_is_told_at_the_end_although_there_was_more_to_do() -> 
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+async def test_a_cluster_that_does_not_answer_holds_up_its_own_events_alone(
+    teller: Teller, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_IN_LANE", MANY)
+    others.busy = False
+    said, asked, answers = list[int](), list[int](), asyncio.Event()
+
+    async def silent(number: int) -> None:
+        asked.append(number)
+        await answers.wait()
+
+    async def last(everything: asyncio.Event) -> None:
+        everything.set()
+
+    everything = asyncio.Event()
+    async with asyncio.TaskGroup() as group, asyncio.timeout(PATIENCE):
+        for number in range(2 * MANY):
+            group.create_task(teller.tell(partial(silent, number), "silent"))
+        await asyncio.sleep(0)
+        await say(teller, said, MANY // 2)
+        await teller.tell(partial(last, everything))
+        await everything.wait()
+        answers.set()
+        await teller.finished()
+
+    assert said == list(range(MANY // 2))
+    assert MANY <= len(asked) < 2 * MANY
+    assert asked[-1] == 2 * MANY - 1

@@ -246,6 +246,22 @@ async def test_a_report_that_can_wait_is_made_once_in_its_time_with_all_that_cam
     assert after is not None
 
 
+async def test_a_report_that_is_refused_is_tried_again_later_each_time(client: Client) -> None:
+    clock, waits = ManualClock(), list[timedelta]()
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        report = change(obj, {"data": {"no key!": "x"}})
+        return Plan(stages=(Stage("say so", (report,), patience=timedelta(minutes=1)),))
+
+    async with running(client, [Toy(plan).controller()], clock) as manager:
+        await client.create(toy("a"))
+        for _ in range(4):
+            waits.append(await until_due(manager, after=clock.now()) - clock.now())
+            clock.wind(waits[-1])
+
+    assert waits == sorted(set(waits))
+
+
 async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_after_it_was_gone(
     app: App,
 ) -> None:
@@ -349,12 +365,12 @@ async def test_who_is_overtaken_time_and_again_comes_back_soon_all_the_same(clie
     assert pauses[0] < pauses[-1] == timedelta(seconds=1)
 
 
-async def until_due(manager: Manager) -> datetime:
+async def until_due(manager: Manager, after: datetime | None = None) -> datetime:
     """Wait until it has been settled when the toy is looked at next, and return when."""
     async with asyncio.timeout(60):
         while True:
             due = manager.due(at("a"))
-            if due is not None and manager.is_idle:
+            if due is not None and manager.is_idle and (after is None or due > after):
                 return due
             await asyncio.sleep(0.005)
 

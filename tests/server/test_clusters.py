@@ -437,7 +437,7 @@ def work(name: str, cluster: str) -> Made:
     return {**made, "spec": {"workload": {"manifests": [config_map(name)]}}}
 
 
-async def test_an_end_that_the_hub_did_not_hear_of_is_told_again_and_the_next_of_that_name_gets_nothing() -> None:
+async def test_an_end_that_the_hub_did_not_hear_of_is_told_again() -> None:
     settings = Settings(ephemeral=True, port=0, clusters=("a",), families="manifestwork")
     async with App(settings) as app:
         hub = client_of(app, "")

@@ -1,6 +1,9 @@
 """Where a webhook is reached that is registered by its service, and how its answer is read."""
 
 import asyncio
+import base64
+import gc
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
@@ -9,11 +12,12 @@ import aiohttp
 import pytest
 
 from lamina.objects.types import Made
+from lamina.server.certificates import ensure_certificates
 from lamina.server.memory import MemoryStore
 from lamina.server.records import Records
 from lamina.server.store import Key
-from lamina.server.webhooks.address import NoWay, address
-from lamina.server.webhooks.calling import whole
+from lamina.server.webhooks.address import Address, NoWay, address
+from lamina.server.webhooks.calling import Caller, Unanswered, whole
 
 HOOK = {"service": {"namespace": "ops", "name": "hook", "path": "check"}}
 PORTS = [{"name": "https", "port": 443}]
@@ -87,3 +91,21 @@ async def test_an_answer_is_read_to_its_end_in_however_many_pieces_it_comes() ->
     content.feed_eof()
 
     assert await reading == b"not all at once"
+
+
+async def test_whoever_is_asked_on_an_ever_different_authority_takes_up_no_more_room(tmp_path: Path) -> None:
+    def sessions() -> int:
+        gc.collect()
+        return sum(isinstance(one, aiohttp.ClientSession) for one in gc.get_objects())
+
+    nowhere, before = Address("https://127.0.0.1:1", "", "https://127.0.0.1:1"), sessions()
+    pem = ensure_certificates(tmp_path, ["localhost"], "a", ()).authority.certificate_pem
+    caller = Caller()
+    try:
+        for number in range(40):
+            authority = base64.b64encode(pem + b"\n" * number).decode()
+            with pytest.raises(Unanswered, match="connection refused"):
+                await caller.post(nowhere, authority, b"{}", 5)
+        assert sessions() - before <= 1
+    finally:
+        await caller.close()

@@ -58,6 +58,7 @@ WALL = {
     "server/builtin/kinds.py": "the time of whoever writes without saying when, which no server does",
     "server/api.py": "how long things took",
     "admission/authority.py": "TLS is checked by other people's clocks",
+    "admission/registered.py": "how often a registration is looked at",
     "admission/serving.py": "how often a certificate and a registration are looked at",
     "clusters.py": "how soon the end of a cluster is tried again",
     "client/lines.py": "patience with servers, and how long an idle connection is kept",

@@ -57,8 +57,7 @@ def way(url: str, service: str) -> Way | None:
     if url and service:
         raise SettingsError("a webhook is at a URL or at a service", hint="give one of the two")
     if url:
-        parts = urlsplit(url)
-        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
+        if not _is_good(url):
             raise SettingsError(
                 f"{url!r} is no address of a webhook", hint="for example https://10.0.0.7:9443"
             )
@@ -71,6 +70,17 @@ def way(url: str, service: str) -> Way | None:
     if not (namespace and slash and name and 0 < number < 65536):
         raise SettingsError(f"{service!r} is no service", hint="for example lamina-system/lamina:443")
     return Way(namespace=namespace, name=name, port=number)
+
+
+def _is_good(url: str) -> bool:
+    """Say whether something is the URL of a webhook, without what is added to it."""
+    try:
+        parts = urlsplit(url)
+        is_somewhere = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Such as a port that is none, or an address in brackets that are not closed.
+        return False
+    return parts.scheme == "https" and is_somewhere and not (parts.query or parts.fragment)
 
 
 def configuration(checks: Sequence[Check], way: Way) -> Made:

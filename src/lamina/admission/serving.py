@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,19 +14,21 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from msgspec.structs import replace
 
-from lamina.admission.authority import Secrets, authority
+from lamina.admission.authority import Authority, Secrets, authority
+from lamina.admission.registered import Registered, keep
 from lamina.admission.registration import Way, configuration
 from lamina.admission.reviews import BadQuestion, Reviewer
 from lamina.client.client import Client
 from lamina.core.admission import Check
 from lamina.errors import LaminaError, SettingsError
 from lamina.logs import Logger
-from lamina.server.certificates import Certificates, ensure_certificates
+from lamina.server.certificates import ensure_certificates, write_private
 
 _MOST = 16 * 1024 * 1024
 """An object and what it was before, each as long as a server lets one be."""
-_MANAGER = "lamina"
-_LOOKS_AGAIN = 6 * 3600.0
+_LOOKS_AGAIN = 30.0
+_LASTS = 30 * 24 * 3600.0
+"""After how many seconds another certificate is shown; each is good for much longer."""
 
 
 @asynccontextmanager
@@ -37,37 +39,47 @@ async def serving(
     bind: tuple[str, int],
     secrets: Secrets,
     log: Logger,
+    looks_again: float = _LOOKS_AGAIN,
 ) -> AsyncIterator[int]:
     """
     Have a server ask about writes, and answer it until the end of the block; yields the port.
 
-    It stays registered: another replica may be there to answer, and while none
-    is, every check says itself what becomes of a write.
+    What that takes is looked at again every `looks_again` seconds. It stays
+    registered: another replica may be there to answer, and while none is, every
+    check says itself what becomes of a write.
     """
-    folder = Path(tempfile.mkdtemp(prefix="lamina-webhook-"))
     runner = web.AppRunner(
         _application(Reviewer(checks, client, log), urlsplit(way.url).path.rstrip("/")), access_log=None
     )
-    renewing = None
+    registered, keeping = Registered(client, log), None
     try:
-        await authority(folder, client, secrets)
-        shown = Shown(folder, way.host)
+        shown = Shown(way.host, await authority(client, secrets))
         await runner.setup()
         try:
             await web.TCPSite(runner, bind[0] or None, bind[1], ssl_context=shown.context).start()
         except OSError as taken:
             raise SettingsError(f"cannot listen on {bind[0]}:{bind[1]}: {taken.strerror}") from None
-        trusted = replace(way, authority=shown.authority, user=await _user(client))
-        await client.apply(configuration(checks, trusted), manager=_MANAGER, force=True)
-        renewing = asyncio.create_task(_renew(shown, log))
+        user = await _user(client)
+
+        async def look() -> None:
+            """See to it that what is shown is what the server is told to trust, by the authority of all replicas."""
+            try:
+                if shown.renew(await authority(client, secrets, shown.authority)):
+                    log.info("certificate of the webhook renewed")
+            finally:
+                # Whatever became of the authority: the one that is shown is the one to trust.
+                trusted = replace(way, authority=shown.authority.certificate, user=user)
+                await registered.see_to(configuration(checks, trusted))
+
+        await look()
+        keeping = asyncio.create_task(keep(look, log, looks_again))
         yield int(runner.addresses[0][1])
     finally:
-        if renewing is not None:
-            renewing.cancel()
+        if keeping is not None:
+            keeping.cancel()
             with suppress(asyncio.CancelledError):
-                await renewing
+                await keeping
         await runner.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _user(client: Client) -> str:
@@ -80,41 +92,33 @@ async def _user(client: Client) -> str:
 
 
 class Shown:
-    """The certificate that whoever connects is shown, made with the authority in a folder."""
+    """
+    The certificate that whoever connects is shown, made with an authority.
 
-    def __init__(self, folder: Path, host: str) -> None:
-        self._folder, self._host = folder, host
+    Keys are in memory; they are in a file, for their owner only, while a library reads them.
+    """
+
+    def __init__(self, host: str, authority: Authority, now: Callable[[], float] = time.monotonic) -> None:
+        self._host, self._now = host, now
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._shown = b""
-        self.renew()
+        self._show(authority)
 
-    @property
-    def authority(self) -> bytes:
-        return self._made().authority.certificate_pem
-
-    def renew(self) -> bool:
+    def renew(self, authority: Authority) -> bool:
         """Show another certificate if there has to be one, to whoever connects from now on; say whether it had."""
-        pair = self._made().server
-        if pair.certificate_pem == self._shown:
+        if authority == self.authority and self._now() - self._since < _LASTS:
             return False
-        self._shown = pair.certificate_pem
-        self.context.load_cert_chain(pair.certificate, pair.key)
+        self._show(authority)
         return True
 
-    def _made(self) -> Certificates:
-        return ensure_certificates(self._folder, [self._host], "lamina-webhook", ())
-
-
-async def _renew(shown: Shown, log: Logger) -> None:
-    while True:
-        await asyncio.sleep(_LOOKS_AGAIN)
-        try:
-            if shown.renew():
-                log.info("certificate of the webhook renewed")
-        except OSError as trouble:
-            # There are weeks left, and it is tried again.
-            log.error("certificate of the webhook not renewed", because=str(trouble))
+    def _show(self, authority: Authority) -> None:
+        with tempfile.TemporaryDirectory(prefix="lamina-webhook-") as name:
+            folder = Path(name)
+            write_private(folder / "ca.key", authority.key)
+            write_private(folder / "ca.crt", authority.certificate)
+            pair = ensure_certificates(folder, [self._host], "lamina-webhook", ()).server
+            self.context.load_cert_chain(pair.certificate, pair.key)
+        self.authority, self._since = authority, self._now()
 
 
 def _application(reviewer: Reviewer, before: str) -> web.Application:

@@ -34,7 +34,7 @@ _TIME = manner.TIME
 @click.option("--hub-context", metavar="NAME", default="", help="Which context of the hub's kubeconfig.")
 @click.option("--join", is_flag=True, help="Have the hub know the cluster and accept it, if it does not yet.")
 @click.option(
-    "--install/--no-install", default=True, show_default=True, help="Have the agent's own kind served first."
+    "--install/--no-install", default=True, show_default=True, help="Have the agent's own kinds served first."
 )
 @click.option(
     "--workers",
@@ -153,9 +153,9 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: manner.Fl
             meters=counting.meters,
         )
         running = asyncio.create_task(manager.run())
-        await unless(stop, manager.ready())
-        counting.is_ready = True
-        click.echo(f"lamina is the agent of {name} on {access.server}, for {hub_access.server}", err=True)
+        if await unless(stop, manager.ready()):
+            counting.is_ready = True
+            click.echo(f"lamina is the agent of {name} on {access.server}, for {hub_access.server}", err=True)
         await until(stop, manager, (running,))
 
 

@@ -12,6 +12,7 @@ from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
 from lamina.cli.tables import table
 from lamina.client.client import Client
 from lamina.core.family import Account
+from lamina.errors import LaminaError
 from lamina.families.every import chosen
 from lamina.objects import meta
 from lamina.objects.times import stamp
@@ -33,14 +34,18 @@ def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path |
     With a NAME, and where that is known, each of its targets has a line of its own.
     """
     told = with_client(reach(kubeconfig, context), lambda client: _accounts(client, kind, namespace))
+    is_named = kind is not None and "/" in kind
     if output == "json":
         click.echo(json.dumps([as_json(account) for account in told], indent=2))
+    if is_named and not told:
+        raise LaminaError(f"{kind} is not there, or nobody rolls anything out for it")
+    if output == "json":
         return
     if not told:
         click.echo("nothing is rolled out here", err=True)
         return
     click.echo(table(COLUMNS, [row(account) for account in told]))
-    if kind and "/" in kind:
+    if is_named:
         for account in told:
             if account.places:
                 click.echo()

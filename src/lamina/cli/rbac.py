@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,9 +14,10 @@ from lamina.admission.authority import Secrets
 from lamina.admission.registration import NAME
 from lamina.cli.reaching import cluster_options, reach, with_client
 from lamina.client.client import Client
+from lamina.core.family import Family
 from lamina.core.rights import Rights
 from lamina.errors import NotFound, SettingsError, UnknownKind
-from lamina.families.every import chosen
+from lamina.families.every import Manner, chosen
 from lamina.families.manifestwork.spoke import rights as agent_rights
 from lamina.hooks.files import Hooks
 from lamina.logs import log
@@ -39,6 +41,18 @@ _ON_ITS_OWN = (
 )
 @click.option("--install", is_flag=True, help="Let it install the families' kinds too.")
 @click.option("--webhook", is_flag=True, help="Let it be asked about writes too, and keep what that takes.")
+@click.option(
+    "--scheduler/--no-scheduler",
+    default=True,
+    show_default=True,
+    help="Let it choose clusters for Placements too, as it does unless it is told otherwise.",
+)
+@click.option(
+    "--lease-namespace",
+    metavar="NAME",
+    default="",
+    help="The namespace that `lamina run` is given as its own. Default: the one of the account.",
+)
 @click.option(
     "--agent",
     metavar="CLUSTER",
@@ -66,6 +80,8 @@ def rbac(
     related: tuple[str, ...],
     install: bool,
     webhook: bool,
+    scheduler: bool,
+    lease_namespace: str,
     agent: str,
     people: bool,
     name: str,
@@ -84,11 +100,12 @@ def rbac(
         _print(_of_agent(agent, name, account), output)
         click.echo(_ON_ITS_OWN, err=True)
         return
+    wanted = chosen(families, Manner(schedules=scheduler))
     needed = _process(install, bool(hooks))
     if hooks:
-        needed.join(_of(families, asyncio.run(_declared(hooks))))
+        needed.join(_of(wanted, asyncio.run(_declared(hooks))))
     else:
-        needed.join(with_client(reach(kubeconfig, context), lambda client: _configured(client, families)))
+        needed.join(with_client(reach(kubeconfig, context), lambda client: _configured(client, wanted)))
     for written in related:
         api_version, _, plural = written.rpartition("/")
         if not api_version:
@@ -102,9 +119,9 @@ def rbac(
         needed.join(_judging())
     made = _objects(needed, name, account)
     if webhook:
-        made += _at_home(name, account)
+        made += _at_home(name, account, lease_namespace)
     if people:
-        made += _for_people(families, name)
+        made += _for_people(wanted, name)
     _print(made, output)
 
 
@@ -128,9 +145,9 @@ def _process(install: bool, declares: bool) -> Rights:
     return needed
 
 
-def _of(families: str, objects: list[Made]) -> Rights:
+def _of(families: Sequence[Family], objects: list[Made]) -> Rights:
     needed = Rights()
-    for family in chosen(families):
+    for family in families:
         needed.join(family.rights(objects))
     return needed
 
@@ -144,10 +161,10 @@ async def _declared(files: tuple[Path, ...]) -> list[Made]:
         await hooks.close()
 
 
-async def _configured(client: Client, families: str) -> Rights:
+async def _configured(client: Client, families: Sequence[Family]) -> Rights:
     """Return what the controllers on a cluster need; a kind that it does not serve has none."""
     found: list[Made] = []
-    for family in chosen(families):
+    for family in families:
         for definition in family.definitions():
             spec = definition["spec"]
             kind = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["kind"]
@@ -168,9 +185,9 @@ def _judging() -> Rights:
     return needed
 
 
-def _at_home(name: str, account: str) -> list[Made]:
+def _at_home(name: str, account: str, namespace: str) -> list[Made]:
     """Return what lets it keep its own authority, in its own namespace and nowhere else."""
-    namespace, _ = _who(account)
+    namespace = namespace or _who(account)[0]
     needed = Rights()
     needed.add("", ("secrets",), ("create",))
     needed.add("", ("secrets",), ("get",), names=(Secrets(namespace=namespace).name,))
@@ -211,10 +228,10 @@ def _who(account: str) -> tuple[str, str]:
     return namespace, who
 
 
-def _for_people(families: str, name: str) -> list[Made]:
+def _for_people(families: Sequence[Family], name: str) -> list[Made]:
     """Return the roles that are added to the usual ones of whoever views, edits or administers a namespace."""
     view, edit = Rights(), Rights()
-    for family in chosen(families):
+    for family in families:
         for definition in family.definitions():
             spec = definition["spec"]
             if spec["scope"] == "Namespaced":

@@ -109,8 +109,10 @@ async def _serve(
             return
         leases = None
         if terms is not None:
-            # Who is kept waiting by a limit of requests must not lose its Lease over it.
-            leases = Leases(Client(transport), _identity(), terms, log)
+            # Who is kept waiting, by a limit of requests or on a connection, must not lose its Lease over it.
+            renewing = counting.counted(HttpTransport(access))
+            ending.push_async_callback(renewing.close)
+            leases = Leases(Client(renewing), _identity(), terms, log)
             counting.leads(leases)
         manager = product.product(
             client,

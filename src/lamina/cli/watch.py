@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
+from lamina.cli.accounts import account_of
 from lamina.cli.get import COLUMNS, as_json, row
 from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
 from lamina.cli.tables import Lines
@@ -21,19 +22,27 @@ from lamina.clock import WallClock
 from lamina.core.controller import AnyController, Controller, Source, Watch, nobody
 from lamina.core.family import Account, Family
 from lamina.core.plan import NOTHING
+from lamina.core.rollout import Standing
 from lamina.core.world import World
+from lamina.errors import LaminaError, NotFound
 from lamina.families.every import chosen
 from lamina.objects.types import GroupKind, Made, Ref
 from lamina.runtime.manager import Manager
 
 Tell = Callable[[Ref, Account | None], None]
+_GONE = "gone"
+_STATES = (*map(str, Standing), "turning", "aborted", "unnumbered", "unknown", _GONE)
+"""Every word that an account has for how its owner stands, and the one for those who are no more."""
 
 
 @click.command()
 @click.argument("kind", metavar="[KIND[/NAME]]", required=False)
 @click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace.")
 @click.option(
-    "--until", metavar="STATE", help="End once an owner is in this state: settled, aborted, failed, gone."
+    "--until",
+    type=click.Choice(_STATES),
+    metavar="STATE",
+    help="End once an owner is in this state: settled, aborted, failed, gone.",
 )
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
 @cluster_options
@@ -49,7 +58,9 @@ def watch(
     Follow what is rolled out: a line whenever an owner's account of itself changes.
 
     The columns are those of `lamina get`; with -o json each line is an object.
-    Goes on until Ctrl-C, or until an owner is in the state of --until.
+    Goes on until Ctrl-C, or until an owner is in the state of --until. One that is
+    named is in the namespace `default` unless -n says otherwise; with --until, it
+    has to be there.
     """
     with suppress(KeyboardInterrupt):
         with_client(
@@ -61,7 +72,13 @@ async def _follow(
     client: Client, asked: str | None, namespace: str | None, until: str | None, output: str
 ) -> None:
     word, _, name = (asked or "").partition("/")
-    wanted = kind_named(await client.discover(), word).group_kind if word else None
+    kind = kind_named(await client.discover(), word) if word else None
+    wanted = kind.group_kind if kind is not None else None
+    meant = kind.ref(namespace or "default", name) if kind is not None and name else None
+    if meant is not None:
+        namespace = meant.namespace
+    if meant is not None and until and not await _is_there(client, meant, until):
+        return
     said: dict[Ref, Made | tuple[str, ...]] = {}
     enough = asyncio.Event()
     lines = Lines(COLUMNS, widths=(12, 24, 8, 7, 8, 0))
@@ -76,6 +93,9 @@ async def _follow(
             if ref in said:
                 del said[ref]
                 show(_gone(ref), _gone_row(ref))
+                if meant is not None and until:
+                    # What it is waited for will not come any more.
+                    enough.set()
             return
         told, cells = as_json(account), row(account)
         # What a line does not show is no news where lines are shown.
@@ -99,10 +119,24 @@ async def _follow(
         await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             await following
+        if meant is not None and not said and until != _GONE:
+            raise LaminaError(f"{meant} was deleted before it was {until}")
     finally:
         for task in (following, ending):
             task.cancel()
         await asyncio.gather(following, ending, return_exceptions=True)
+
+
+async def _is_there(client: Client, owner: Ref, until: str) -> bool:
+    """Say whether there is anything to wait for; raises where it can never be."""
+    if until != _GONE:
+        await account_of(client, owner)
+        return True
+    try:
+        await client.get(owner)
+    except NotFound:
+        return False
+    return True
 
 
 def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> None:
@@ -117,12 +151,12 @@ def _print(lines: Lines, output: str, told: Made, cells: tuple[str, ...]) -> Non
 def _gone(ref: Ref) -> Made:
     return {
         "apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name,
-        "revision": 0, "targets": {}, "state": "gone", "because": "it was deleted",
+        "revision": 0, "targets": {}, "state": _GONE, "because": "it was deleted",
     }  # fmt: skip
 
 
 def _gone_row(ref: Ref) -> tuple[str, ...]:
-    return ref.namespace or "-", f"{ref.kind.lower()}/{ref.name}", "-", "-", "gone", "it was deleted"
+    return ref.namespace or "-", f"{ref.kind.lower()}/{ref.name}", "-", "-", _GONE, "it was deleted"
 
 
 def _observed(family: Family, source: Source, tell: Tell) -> Source:

@@ -369,7 +369,12 @@ class Client:
             sent = {**sent, "content-type": _JSON}
         payload = orjson.dumps(body) if body is not None else None
         response = await self._send(method, path, query, sent, payload)
-        read = orjson.loads(await response.read())
+        try:
+            read = orjson.loads(await response.read())
+        except orjson.JSONDecodeError as error:
+            raise Unreachable(
+                f"{method} {path} was answered with something that is no JSON: {error}"
+            ) from error
         if not isinstance(read, dict):
             raise Unreachable(f"{method} {path} was answered with something that is no object")
         return read
@@ -388,7 +393,7 @@ class Client:
             response = await self._transport.request(
                 method, path, query=query, headers=headers, body=body, streams=streams
             )
-            if response.status < 400:
+            if 200 <= response.status < 300:
                 return response
             refused = await wire.refusal(response)
             if not (isinstance(refused, TooManyRequests) and refused.retry_after is not None and tries_left):

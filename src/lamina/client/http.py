@@ -7,24 +7,22 @@ import io
 import os
 import ssl
 import tempfile
-from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from time import monotonic
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
+from lamina.client.credentials import Credentials
 from lamina.client.kubeconfig import Access
 from lamina.client.leave import check_leave
 from lamina.client.lines import Answer, Lines
 from lamina.client.transport import Query, Response
 from lamina.errors import NotLeading, SettingsError, Unreachable
 
-_TOKEN_AGE = 60.0
 _LONG = 512 * 1024
 _WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
@@ -40,14 +38,15 @@ class HttpTransport:
 
     def __init__(self, access: Access, *, timeout: float | None = 60.0, silence: float = 900.0) -> None:
         self._access = access
-        self._base = access.server.rstrip("/")
+        self._base, self._is_secure = _place(access.server)
         self._ordinary = aiohttp.ClientTimeout(total=timeout, sock_connect=10.0)
         self._streaming = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=silence)
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
         self._lines: Lines | None = None
         self._context: ssl.SSLContext | None = None
-        self._token, self._token_read = access.token, float("-inf")
+        self._credentials = Credentials(access)
+        self._closed = False
 
     async def request(
         self,
@@ -59,6 +58,8 @@ class HttpTransport:
         body: bytes | None = None,
         streams: bool = False,
     ) -> Response:
+        if self._closed:
+            raise Unreachable(f"{method} {self._base}{path}: nothing is sent any more, this was closed")
         target = quote(path, safe="/:@!$&'()*+,;=~")
         if query:
             target = f"{target}?{urlencode(query)}"
@@ -68,33 +69,41 @@ class HttpTransport:
             answer = await self._opened().request(
                 method,
                 URL(self._base + target, encoded=True),
-                headers={**headers, **self._credentials()},
+                headers=self._credentials.on(headers),
                 # A long one goes in pieces, or nothing else happens in this process until it has gone.
                 data=io.BytesIO(body) if body is not None and len(body) > _LONG else body,
                 timeout=self._streaming if streams else self._ordinary,
                 allow_redirects=False,
+                server_hostname=self._access.tls_name or None,
             )
-        except _BROKEN as error:
+        except (*_BROKEN, ValueError) as error:
             raise Unreachable(f"{method} {self._base}{path}: {_words(error)}") from error
+        self._heed(answer.status)
         return _Response(answer, f"{method} {self._base}{path}")
 
     async def _written(
         self, method: str, path: str, target: str, headers: Mapping[str, str], body: bytes | None
     ) -> Response:
         if self._lines is None:
-            self._lines = Lines(self._base, self._tls(), self._timeout)
+            self._lines = Lines(self._base, self._tls(), self._timeout, tls_name=self._access.tls_name)
         try:
-            answer = await self._lines.send(method, target, {**headers, **self._credentials()}, body)
+            answer = await self._lines.send(method, target, self._credentials.on(headers), body)
         except (OSError, ValueError) as error:
             raise Unreachable(f"{method} {self._base}{path}: {_words(error)}") from error
+        self._heed(answer.status)
         return _Read(answer)
 
+    def _heed(self, status: int) -> None:
+        if status == 401:
+            self._credentials.doubt()
+
     def _tls(self) -> ssl.SSLContext | None:
-        if self._context is None and self._base.startswith("https:"):
+        if self._context is None and self._is_secure:
             self._context = _tls(self._access)
         return self._context
 
     async def close(self) -> None:
+        self._closed = True
         if self._lines is not None:
             await self._lines.close()
             self._lines = None
@@ -118,24 +127,6 @@ class HttpTransport:
                 skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
             )
         return self._session
-
-    def _credentials(self) -> dict[str, str]:
-        access = self._access
-        if access.token_file is not None and monotonic() - self._token_read > _TOKEN_AGE:
-            # Such tokens are renewed in their file long before they expire.
-            try:
-                self._token = access.token_file.read_text().strip()
-            except OSError as error:
-                raise Unreachable(
-                    f"{access.token_file}: the token cannot be read: {error.strerror}"
-                ) from error
-            self._token_read = monotonic()
-        if self._token:
-            return {"authorization": f"Bearer {self._token}"}
-        if access.username:
-            pair = b64encode(f"{access.username}:{access.password}".encode()).decode()
-            return {"authorization": f"Basic {pair}"}
-        return {}
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -202,6 +193,18 @@ class _Response:
 
 def _words(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+def _place(server: str) -> tuple[str, bool]:
+    """Return the address of a server without a slash at its end, and whether it is spoken to in secret."""
+    try:
+        parts = urlsplit(server)
+        is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise SettingsError(f"{server!r} is no address of a server", "https://HOST:PORT is one")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", parts.scheme == "https"
 
 
 def _tls(access: Access) -> ssl.SSLContext:

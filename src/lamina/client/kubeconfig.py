@@ -29,18 +29,25 @@ class Access(Struct, frozen=True, kw_only=True):
     Where a server is, how to know it, and who we are there.
 
     Certificates and keys are PEM. A token that lives in a file is read from it
-    again and again, since somebody renews it.
+    again and again, since somebody renews it. `tls_name` is what a certificate
+    must be for, where it is not for the host. The fields that begin with `as`
+    say who we act as, if the server lets us.
     """
 
     server: str
     authority: bytes = b""
     insecure: bool = False
+    tls_name: str = ""
     certificate: bytes = b""
     key: bytes = b""
     token: str = ""
     token_file: Path | None = None
     username: str = ""
     password: str = ""
+    as_user: str = ""
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+    as_extra: Mapping[str, tuple[str, ...]] = {}
     namespace: str = "default"
 
 
@@ -55,8 +62,11 @@ def read_kubeconfig(files: Path | Sequence[Path], context: str = "") -> Access:
     chosen = config.section("contexts", context or config.current, "context")
     cluster = config.section("clusters", chosen.text("cluster", required=True), "cluster")
     user = config.section("users", chosen.text("user"), "user") if chosen.text("user") else None
+    if cluster.text("proxy-url"):
+        raise SettingsError(f"{cluster.place('proxy-url')}: servers behind a proxy are not supported")
     return Access(
         server=cluster.text("server", required=True),
+        tls_name=cluster.text("tls-server-name"),
         authority=cluster.content("certificate-authority"),
         insecure=cluster.flag("insecure-skip-tls-verify"),
         namespace=chosen.text("namespace") or "default",
@@ -71,6 +81,9 @@ def _identity(user: _Section) -> dict[str, Any]:
                 f"{user.place(unsupported)}: credentials that a program must be run for are not supported",
                 "use a token or a client certificate",
             )
+    for about in ("as-uid", "as-groups", "as-user-extra"):
+        if user.values.get(about) and not user.text("as"):
+            raise SettingsError(f"{user.place(about)}: whom this is about is missing", "say who in `as`")
     token_file = user.text("tokenFile")
     return {
         "certificate": user.content("client-certificate"),
@@ -79,7 +92,24 @@ def _identity(user: _Section) -> dict[str, Any]:
         "token_file": user.file.parent / token_file if token_file and not user.text("token") else None,
         "username": user.text("username"),
         "password": user.text("password"),
+        "as_user": user.text("as"),
+        "as_uid": user.text("as-uid"),
+        "as_groups": _texts(user.place("as-groups"), user.values.get("as-groups") or []),
+        "as_extra": _extra(user),
     }
+
+
+def _extra(user: _Section) -> dict[str, tuple[str, ...]]:
+    place, extra = user.place("as-user-extra"), user.values.get("as-user-extra") or {}
+    if not isinstance(extra, Mapping):
+        raise SettingsError(f"{place}: expected fields, got {type(extra).__name__}")
+    return {str(key): _texts(f"{place}.{key}", values or []) for key, values in extra.items()}
+
+
+def _texts(place: str, values: object) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise SettingsError(f"{place}: expected a list of texts, got {values!r}")
+    return tuple(values)
 
 
 def in_cluster(host: str, port: str, folder: Path = IN_CLUSTER) -> Access:
@@ -136,6 +166,10 @@ def _user(access: Access) -> dict[str, Any]:
         "tokenFile": str(access.token_file) if access.token_file else "",
         "username": access.username,
         "password": access.password,
+        "as": access.as_user,
+        "as-uid": access.as_uid,
+        "as-groups": list(access.as_groups),
+        "as-user-extra": {json.dumps(key): list(values) for key, values in access.as_extra.items()},
     }
     return _said(user)
 
@@ -145,6 +179,7 @@ def _cluster(access: Access) -> dict[str, Any]:
         "server": access.server,
         "certificate-authority-data": _encoded(access.authority),
         "insecure-skip-tls-verify": access.insecure,
+        "tls-server-name": access.tls_name,
     }
     return _said(cluster)
 
@@ -179,7 +214,7 @@ def _text(value: Any, indent: str = "") -> str:
     for key, inner in value.items():
         if isinstance(inner, dict):
             lines.append(f"{indent}{key}:\n{_text(inner, indent + '  ')}")
-        elif isinstance(inner, list):
+        elif isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
             items = [_text(item, f"{indent}  ").lstrip() for item in inner]
             lines.append(f"{indent}{key}:\n" + "".join(f"{indent}- {item}" for item in items))
         else:

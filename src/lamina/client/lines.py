@@ -11,16 +11,22 @@ goes another way.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
+
+from aiohappyeyeballs import start_connection
 
 from lamina.client.leave import check_leave
 
 _KEPT = 55.0
 """How long a line is kept that nobody needs, in seconds; servers keep theirs a little longer."""
 _CONNECTING = 10.0
+_NEXT_ADDRESS = 0.25
+"""How long one address of a server has before the next is tried beside it, in seconds."""
 _LONGEST_HEAD = 1 << 20
 _AGAIN = frozenset(("PUT", "DELETE"))
 """What may be sent once more when nobody knows whether it arrived: twice is the same as once."""
@@ -43,16 +49,21 @@ class HungUp(ConnectionError):
 class Lines:
     """Sends writes to one server."""
 
-    def __init__(self, base: str, tls: ssl.SSLContext | None, timeout: float | None) -> None:
+    def __init__(
+        self, base: str, tls: ssl.SSLContext | None, timeout: float | None, *, tls_name: str = ""
+    ) -> None:
         parts = urlsplit(base)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._named, self._prefix = parts.netloc.rpartition("@")[2], parts.path
         self._tls, self._timeout = tls, timeout
+        self._tls_name = (tls_name or self._host) if tls is not None else None
         self._idle: list[_Line] = []
         self._closed = False
 
-    async def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    async def send(
+        self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes | None
+    ) -> Answer:
         """
         Return the answer to a request, read to its end.
 
@@ -74,10 +85,14 @@ class Lines:
 
     async def close(self) -> None:
         self._closed = True
-        while self._idle:
-            self._idle.pop().end()
+        self._let_go()
         # Hanging up takes the loop a turn.
         await asyncio.sleep(0)
+
+    def _let_go(self) -> None:
+        """Hang up wherever nobody waits for an answer."""
+        while self._idle:
+            self._idle.pop().end()
 
     def _waiting(self) -> _Line | None:
         """Return a line that nobody uses, the one that was used last, and let go of those that are too old."""
@@ -93,7 +108,15 @@ class Lines:
     async def _fresh(self) -> _Line:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(min(_CONNECTING, self._timeout or _CONNECTING)):
-            _, line = await loop.create_connection(_Line, self._host, self._port, ssl=self._tls)
+            found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            connected = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS, interleave=1)
+            try:
+                _, line = await loop.create_connection(
+                    _Line, sock=connected, ssl=self._tls, server_hostname=self._tls_name
+                )
+            except BaseException:
+                connected.close()
+                raise
         return line
 
     async def _asked(self, line: _Line, method: str, request: bytes) -> Answer:
@@ -107,6 +130,11 @@ class Lines:
             finally:
                 if late is not None:
                     late.cancel()
+        except (TimeoutError, asyncio.CancelledError):
+            if not line.has_heard:
+                # Whoever died without a word is at the other end of every line.
+                self._let_go()
+            raise
         finally:
             # One that is in the middle of something is nobody's any more.
             if line.is_free and not self._closed:
@@ -117,9 +145,11 @@ class Lines:
         return answer
 
 
-def _request(method: str, target: str, host: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
+def _request(
+    method: str, target: str, host: str, headers: Iterable[tuple[str, str]], body: bytes | None
+) -> bytes:
     lines = [f"{method} {target} HTTP/1.1", f"host: {host}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"{name}: {value}" for name, value in headers]
     lines.append(f"content-length: {len(body) if body is not None else 0}")
     if any("\n" in line or "\r" in line for line in lines):
         raise ValueError("a header has a line break in it")
@@ -135,6 +165,9 @@ class _Line(asyncio.Protocol):
         self.has_heard = False
         self._has_failed = False
         self._answer: asyncio.Future[Answer] | None = None
+        self._came: list[bytes] = []
+        self._missing = 1
+        """How many bytes have to come before it is worth looking at them."""
         self._said = b""
         self._status, self._headers = 0, dict[str, str]()
         self._length: int | None = None
@@ -150,7 +183,7 @@ class _Line(asyncio.Protocol):
         if self.is_over:
             raise HungUp("the server hung up")
         self._answer = asyncio.get_running_loop().create_future()
-        self._said, self._length, self.has_heard = b"", None, False
+        self._length, self.has_heard = None, False
         self._transport.write(request)
         return await self._answer
 
@@ -174,7 +207,7 @@ class _Line(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.is_over = True
         if self._length == _UNTIL_THE_END and error is None:
-            self._finish(self._said)
+            self._finish(b"".join(self._came))
         else:
             self._fail(HungUp(str(error) if error is not None else "the server hung up"))
 
@@ -184,7 +217,11 @@ class _Line(asyncio.Protocol):
             self.end()
             return
         self.has_heard = True
-        self._said = self._said + data if self._said else data
+        self._came.append(data)
+        self._missing -= len(data)
+        if self._missing > 0:
+            return
+        self._said, self._came, self._missing = b"".join(self._came), [], 1
         try:
             self._read()
         except ValueError as wrong:
@@ -194,42 +231,58 @@ class _Line(asyncio.Protocol):
         while self._length is None:
             head, found, rest = self._said.partition(b"\r\n\r\n")
             if not found:
-                if len(head) > _LONGEST_HEAD:
-                    raise ValueError("its head has no end")
+                self._wait_for_an_end(0)
                 return
             self._said = rest
             self._status, self._headers = _head(head)
             if self._status >= 200:
-                self._length, self._chunks = _length(self._status, self._headers), []
+                self._length = _length(self._status, self._headers)
         if self._length == _IN_CHUNKS:
             self._read_chunks()
-        elif self._length != _UNTIL_THE_END and len(self._said) >= self._length:
+        elif self._length == _UNTIL_THE_END:
+            self._wait_for(sys.maxsize)
+        elif len(self._said) < self._length:
+            self._wait_for(self._length - len(self._said))
+        else:
             self._finish(self._said[: self._length], more=len(self._said) > self._length)
 
     def _read_chunks(self) -> None:
-        while True:
-            line, found, rest = self._said.partition(b"\r\n")
-            if not found:
-                return
-            size = int(line.partition(b";")[0], 16)
+        said, at = self._said, 0
+        while (line := said.find(b"\r\n", at)) >= 0:
+            size = int(said[at:line].partition(b";")[0], 16)
+            if size < 0:
+                raise ValueError("a piece of it is shorter than nothing")
             if size == 0:
                 # Whatever is said after the last piece ends with an empty line.
-                if rest.startswith(b"\r\n"):
-                    self._finish(b"".join(self._chunks), more=len(rest) > 2)
-                elif b"\r\n\r\n" in rest:
-                    self._finish(b"".join(self._chunks), more=True)
+                end = said.find(b"\r\n\r\n", line)
+                if end < 0:
+                    break
+                self._finish(b"".join(self._chunks), more=len(said) > end + 4)
                 return
-            if len(rest) < size + 2:
+            begins, ends = line + 2, line + 2 + size
+            if len(said) < ends + 2:
+                self._wait_for(ends + 2 - len(said), since=at)
                 return
-            if rest[size : size + 2] != b"\r\n":
+            if said[ends : ends + 2] != b"\r\n":
                 raise ValueError("a piece of it is longer than it says")
-            self._chunks.append(rest[:size])
-            self._said = rest[size + 2 :]
+            self._chunks.append(said[begins:ends])
+            at = ends + 2
+        self._wait_for_an_end(at)
+
+    def _wait_for_an_end(self, since: int) -> None:
+        if len(self._said) - since > _LONGEST_HEAD:
+            raise ValueError("a line of it has no end")
+        self._wait_for(1, since=since)
+
+    def _wait_for(self, missing: int, *, since: int = 0) -> None:
+        """Go on once so many bytes more have come."""
+        self._came, self._said, self._missing = [self._said[since:]], b"", missing
 
     def _finish(self, body: bytes, *, more: bool = False) -> None:
         answer, self._answer = self._answer, None
+        self._said, self._came, self._chunks, self._missing = b"", [], [], 1
         # What comes after an answer is of no use, and neither is who says it.
-        if more or self._headers.get("connection", "").lower() == "close":
+        if more or "close" in _words(self._headers.get("connection", "")):
             self.is_over = True
         if answer is not None and not answer.done():
             answer.set_result(Answer(self._status, self._headers, body))
@@ -249,22 +302,32 @@ def _head(head: bytes) -> tuple[int, dict[str, str]]:
     headers: dict[str, str] = {}
     for line in lines:
         name, found, value = line.partition(":")
-        if not found:
+        if not found or name != name.strip():
             raise ValueError(f"{line[:40]!r} is no header")
-        headers[name.lower()] = value.strip()
-    if version == "HTTP/1.0":
-        headers.setdefault("connection", "close")
+        name, value = name.lower(), value.strip()
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    if version == "HTTP/1.0" and "keep-alive" not in _words(headers.get("connection", "")):
+        headers["connection"] = "close"
     return int(status[:3]), headers
 
 
 def _length(status: int, headers: Mapping[str, str]) -> int:
     if status in (204, 304):
         return 0
-    if headers.get("transfer-encoding", "").lower() == "chunked":
+    encoded = headers.get("transfer-encoding")
+    if encoded is not None:
+        if encoded.lower() != "chunked":
+            raise ValueError(f"it is encoded as {encoded!r}")
         return _IN_CHUNKS
     said = headers.get("content-length")
     if said is None:
         return _UNTIL_THE_END
-    if not said.isdigit():
+    length, *others = _words(said)
+    if others or not length.isdigit():
         raise ValueError(f"it is {said!r} bytes long")
-    return int(said)
+    return int(length)
+
+
+def _words(value: str) -> set[str]:
+    """Return what a header lists, in lower case."""
+    return {word.strip().lower() for word in value.split(",")}

@@ -67,7 +67,9 @@ async def refusal(response: Response) -> ApiError:
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError:
-        said = {"message": body.decode(errors="replace").strip()}
+        # What is said beside a redirection is for people with a browser.
+        if response.status >= 400:
+            said = {"message": body.decode(errors="replace").strip()}
     refused = from_status(said if isinstance(said, dict) else {}, response.status)
     if refused.retry_after is None and (header := response.headers.get("retry-after", "")).isdigit():
         refused.retry_after = int(header)

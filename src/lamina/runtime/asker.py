@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
+from copy import copy
 from typing import Protocol, assert_never
 
 from lamina.client.client import Listing, What
@@ -79,7 +80,13 @@ class Asker:
     ) -> None:
         self._reader, self._caller, self._at_once = reader, caller, at_once
         self._others: Mapping[str, Reader] = others if others is not None else {}
-        self._rehearsed: dict[Rehearse, Answer] = {}
+        self._rehearsed: dict[tuple[Reader, Rehearse], Answer] = {}
+
+    def as_of_now(self) -> Asker:
+        """Return one who asks the clusters that have their names now, and none that comes to have one later."""
+        asker = copy(self)
+        asker._others = dict(self._others)
+        return asker
 
     async def ask(self, questions: Sequence[Question]) -> Mapping[Question, Answer]:
         """Return an answer to each question, or raise the first error that leaves one open."""
@@ -127,7 +134,9 @@ class Asker:
 
     async def _rehearsal(self, asked: Rehearse) -> Answer:
         """Have the server pretend, once for each key: what is asked again would end the same."""
-        known = self._rehearsed.get(asked)
+        # A cluster that takes the place of another may see things differently.
+        whom = self._on(asked.cluster), asked
+        known = self._rehearsed.get(whom)
         if known is not None:
             return known
         try:
@@ -138,7 +147,7 @@ class Asker:
             # A webhook that is down, say. Whoever only wants to know what to do next finds out by doing it.
             return Refused(broken.code, str(broken))
         if not asked.user:
-            self._rehearsed[asked] = answer
+            self._rehearsed[whom] = answer
             if len(self._rehearsed) > _REMEMBERED:
                 del self._rehearsed[next(iter(self._rehearsed))]
         return answer

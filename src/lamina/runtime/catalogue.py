@@ -73,12 +73,17 @@ class Catalogue:
                 pass
             self._news.clear()
             try:
-                if await self.refresh():
-                    changed()
-            except LaminaError as trouble:
-                self._log.warning("discovery failed", because=str(trouble))
+                is_news = await self.refresh()
+            except Exception as trouble:
+                if isinstance(trouble, LaminaError):
+                    self._log.warning("discovery failed", because=str(trouble))
+                else:
+                    # An answer that nobody could have meant: the next may be better.
+                    self._log.exception("discovery was not understood")
                 delay = max(_SOONEST, min(delay * 2, _LATEST))
                 continue
+            if is_news:
+                changed()
             if self._agrees():
                 delay = self._period
             elif delay < _LATEST:

@@ -118,7 +118,7 @@ class Executor:
             if not allowed():
                 raise NotLeading(f"{action.ref} is somebody else's to write")
             if self._teller is not None and isinstance(action, Emit):
-                await self._teller.tell(partial(self._tell_if, allowed, action))
+                await self._teller.tell(partial(self._tell_if, allowed, action), action.ref.cluster)
                 return ()
             with only_while(allowed):
                 done = await self._perform(action)

@@ -61,6 +61,7 @@ class Horizon:
         self._client, self._log, self._discovers = client, log, discovers
         self._catalogue = self._kinds_of(client)
         self._lookouts: dict[str, Lookout] = {}
+        self._closed = False
         self._group: asyncio.TaskGroup
         self._changed: Callable[[Lookout], None] = lambda lookout: None
         self._seen: Callable[[Lookout], None] = lambda lookout: None
@@ -71,8 +72,8 @@ class Horizon:
 
     @property
     def is_open(self) -> bool:
-        """Say whether anybody looks yet."""
-        return bool(self._lookouts)
+        """Say whether anybody looks: not yet, or not any more."""
+        return bool(self._lookouts) and not self._closed
 
     async def discover(self) -> None:
         """Find out what is served at home; raises what keeps the server from answering."""
@@ -93,12 +94,16 @@ class Horizon:
         for cluster, client in self.others.items():
             self._add(cluster, client)
 
+    def close(self) -> None:
+        """Look at nothing new: everything that runs is about to end."""
+        self._closed = True
+
     def bind(self, cluster: str, client: Client) -> None:
         """Look at another cluster, too."""
         if cluster in ("", EVERYWHERE):
             raise ValueError(f"{cluster!r} is no name for another cluster")
         self.others[cluster] = client
-        if self._lookouts:
+        if self.is_open:
             self._add(cluster, client)
 
     def unbind(self, cluster: str) -> None:
@@ -120,10 +125,14 @@ class Horizon:
         """Return what sees what is watched there, once it has been arranged."""
         return Sight(self._client, self._lookouts[""].informers.gone, watches, others=self.others)
 
+    async def settled_at_home(self) -> None:
+        """Wait until all that is watched at home has been seen once."""
+        await self._lookouts[""].informers.settled()
+
     async def settled(self) -> None:
         """Wait until all that is watched has been seen once, on every cluster there is now."""
-        home, *others = self._lookouts.values()
-        await home.informers.settled()
+        _, *others = self._lookouts.values()
+        await self.settled_at_home()
         for lookout in others:
             await lookout.seen.wait()
             await lookout.informers.settled()
@@ -162,6 +171,6 @@ class Horizon:
         is_following = lookout.informers.is_following
         whole, *narrow = ways(follow)
         # A few by name are cheaper than all; many are not.
-        one_by_one = sum(what.kind == follow.kind for _, what in already)
+        one_by_one = sum(where == follow.cluster and what.kind == follow.kind for where, what in already)
         several = one_by_one >= _BY_NAME and not any(map(is_following, narrow))
         return lookout, whole if not narrow or several or is_following(whole) else narrow[0]

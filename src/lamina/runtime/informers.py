@@ -13,10 +13,13 @@ from collections.abc import Mapping, Sequence
 from lamina.core.world import Change
 from lamina.logs import Logger
 from lamina.objects import meta
+from lamina.objects.kinds import Kinds
 from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.informer import Informer, Watcher
 from lamina.runtime.memory import Gone, Shelf
 from lamina.runtime.subscriptions import Hear, Subscription
+
+NO_KINDS = Kinds()
 
 
 class Informers:
@@ -29,20 +32,24 @@ class Informers:
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
         self._left: dict[object, Shelf] = {}
 
-    def arrange(self, wanted: Mapping[Subscription, Sequence[Hear]]) -> dict[Subscription, Informer]:
+    def arrange(
+        self, wanted: Mapping[Subscription, Sequence[Hear]], served: Kinds = NO_KINDS
+    ) -> dict[Subscription, Informer]:
         """
         Follow exactly what is wanted, and tell exactly those who want it; return who follows what.
 
         An informer that is wanted no more leaves without a word: that a kind is
         not served any longer is no proof that its objects are gone. If the kind
         comes back, in another version perhaps, what was known of it is the start,
-        and those who have gone in between are noticed.
+        and those who have gone in between are noticed. Of what is served and
+        nobody wants, nothing is remembered.
         """
+        subjects = {what.subject for what in wanted}
         for what in self._running.keys() - wanted.keys():
             informer, task = self._running.pop(what)
             task.cancel()
             informer.end()
-            if informer.shelf.count:
+            if informer.shelf.count and (what.subject in subjects or not what.named):
                 self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)
         for what in wanted.keys() - self._running.keys():
@@ -50,6 +57,11 @@ class Informers:
             if left := self._left.pop(what.subject, None):
                 informer.inherit(left)
             self._running[what] = informer, self._group.create_task(informer.run())
+        self._left = {
+            subject: shelf
+            for subject, shelf in self._left.items()
+            if served.preferred(shelf.kind.group_kind) is None
+        }
         return {what: informer for what, (informer, _) in self._running.items()}
 
     def is_following(self, what: Subscription) -> bool:

@@ -60,6 +60,11 @@ class Interests:
                     told.add(ref)
                     yield ref
 
+    @property
+    def keys(self) -> Iterable[Ref]:
+        """Return who is interested in anything."""
+        return self._of.keys()
+
     def __iter__(self) -> Iterator[Follow]:
         """Yield everything that anybody follows."""
         return chain.from_iterable(self._of.values())

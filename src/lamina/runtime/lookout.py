@@ -64,6 +64,9 @@ class Lookout:
                 break
             except LaminaError as trouble:
                 self._log.warning("the cluster does not answer yet", because=str(trouble))
+            except Exception:
+                # One cluster's odd answer is no end to all others.
+                self._log.exception("the cluster does not answer as it should")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LATEST)
         self.keep_up(changed)
@@ -76,7 +79,7 @@ class Lookout:
         """Follow exactly what is wanted, and what it takes to know the kinds; return who follows what."""
         own = {what: [self._catalogue.hear] for what in definitions(self.kinds)}
         also = {what: [*own.get(what, ()), *hear] for what, hear in wanted.items()}
-        return self.informers.arrange({**own, **also})
+        return self.informers.arrange({**own, **also}, self.kinds)
 
     def end(self) -> None:
         """Look no more."""

@@ -13,13 +13,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.controller import AnyController, Source
 from lamina.core.questions import Follow
 from lamina.core.world import Change
+from lamina.errors import NotSeenYet
 from lamina.logs import Logger
 from lamina.logs import log as default_log
 from lamina.objects.kinds import Kind
@@ -33,6 +33,7 @@ from lamina.runtime.informer import Informer
 from lamina.runtime.lookout import Lookout
 from lamina.runtime.meter import Meter
 from lamina.runtime.seat import Room, Seat
+from lamina.runtime.subscriptions import check
 from lamina.runtime.telling import Teller
 from lamina.runtime.worker import Lead, Worker
 
@@ -106,7 +107,7 @@ class Manager:
 
     def look_at_everything(self) -> None:
         """Have every controller look at all there is, as if it had just come: it may be ours now."""
-        if self._ready.is_set():
+        if self._horizon.is_open:
             for seat in self._seats.values():
                 seat.told.clear()
             self._arrange()
@@ -122,6 +123,7 @@ class Manager:
         self._horizon.unbind(cluster)
         for seat in self._seats.values():
             seat.told.discard(cluster)
+            seat.worker.forget(cluster)
         self._look_round()
 
     @property
@@ -165,18 +167,27 @@ class Manager:
             ]
             self._arrange()
             group.create_task(self._teller.run())
+            try:
+                await self._horizon.settled_at_home()
+                group.create_task(self._get_ready())
+                # Other clusters may keep silent: what takes none of them does not wait for them.
+                self._stir()
+                while True:
+                    await self._stirred.wait()
+                    # What happens together is looked at together.
+                    await asyncio.sleep(0)
+                    self._stirred.clear()
+                    self._arrange()
+            finally:
+                self._horizon.close()
+
+    async def _get_ready(self) -> None:
+        await self._horizon.settled()
+        if self._rooms:
+            # The sources have seen what there is; now there may be controllers that look for more.
+            self._arrange()
             await self._horizon.settled()
-            if self._rooms:
-                # The sources have seen what there is; now there may be controllers that look for more.
-                self._arrange()
-                await self._horizon.settled()
-            self._ready.set()
-            while self._sources:
-                await self._stirred.wait()
-                # What happens together is looked at together.
-                await asyncio.sleep(0)
-                self._stirred.clear()
-                self._arrange()
+        self._ready.set()
 
     # ── what is seen ──
 
@@ -237,11 +248,12 @@ class Manager:
                 if lookout.cluster not in seat.told and lookout.is_known:
                     seat.introduce(lookout)
 
-    def _follow(self, name: str, follow: Follow) -> Informer:
-        """Have what a key asked for followed, on behalf of the controller of that name."""
-        seat = self._seats.get(name)
-        lookout, what = self._horizon.way(follow, seat.follows if seat is not None else ())
-        if seat is not None and (follow.cluster, what) not in seat.follows:
+    def _follow(self, seat: Seat, follow: Follow) -> Informer:
+        """Have what a key asked for followed, on behalf of the controller that has this seat."""
+        if self._seats.get(seat.controller.name) is not seat:
+            raise NotSeenYet(f"{seat.controller.name} is not to follow anything any more")
+        lookout, what = self._horizon.way(follow, seat.follows)
+        if (follow.cluster, what) not in seat.follows:
             seat.follows[follow.cluster, what] = None
             self._look_at(lookout)
         return lookout.informers.following(what)
@@ -280,6 +292,10 @@ class Manager:
                 self._seats[name] = self._seat(controller, after=leaving.get(name, ()))
 
     def _seat(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> Seat:
+        def on_its_behalf(follow: Follow) -> Informer:
+            return self._follow(seat, follow)
+
+        check(controller.name, next(iter(self._horizon)).kinds, controller.watches)
         meter = self._meters(controller.name)
         worker: Worker[object] = Worker(
             controller,
@@ -295,7 +311,7 @@ class Manager:
             ),
             clock=self._clock,
             log=self._log,
-            follow=partial(self._follow, controller.name),
+            follow=on_its_behalf,
             lead=self._lead,
             meter=meter,
         )

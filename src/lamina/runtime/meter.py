@@ -40,6 +40,9 @@ class Meter:
     def stands(self, ref: Ref, progress: Mapping[str, int]) -> None:
         """So many targets of an owner stand where; none once it has gone."""
 
+    def lost(self, cluster: str) -> None:
+        """Nobody looks at a cluster any more, nor at the owners there."""
+
 
 class CallMeter:
     """Told of calls to webhooks."""

@@ -250,6 +250,10 @@ class _Controller(Meter):
             self._deeds.targets.labels(self._name, standing).set(self._standings[standing])
         self._stands_alone(ref, progress)
 
+    def lost(self, cluster: str) -> None:
+        for ref in [ref for ref in self._progress if ref.cluster == cluster]:
+            self.stands(ref, {})
+
     def _stands_alone(self, ref: Ref, progress: Mapping[str, int]) -> None:
         """Count one owner's targets, unless there are so many owners that nobody could look at them."""
         if not progress:

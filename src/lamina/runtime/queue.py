@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from itertools import count
 from time import monotonic
 from typing import Generic, TypeVar
 
 from lamina.clock import Cancel, Clock
-from lamina.rates import Bucket
+from lamina.rates import Buckets
 from lamina.runtime.meter import Meter
 
 Key = TypeVar("Key")
@@ -36,7 +36,8 @@ class Queue(Generic[Key]):
     Keys that wait to be worked on, in the order they came.
 
     `soonest` is the pause after a first failure; it doubles with each that
-    follows, up to `latest`.
+    follows, up to `latest`. `crowd` says which keys fail for the same reasons, as
+    those of one cluster do: how many of them fail is nothing to the others.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Queue(Generic[Key]):
         soonest: timedelta = _SOONEST,
         latest: timedelta = _LATEST,
         meter: Meter | None = None,
+        crowd: Callable[[Key], Hashable] = lambda key: "",
     ) -> None:
         self._clock, self._soonest, self._latest = clock, soonest, latest
         self._order: deque[Key] = deque()
@@ -54,7 +56,8 @@ class Queue(Generic[Key]):
         self._meter = meter or Meter()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._failures: dict[Key, int] = {}
-        self._failing = Bucket(
+        self._crowd = crowd
+        self._failing = Buckets(
             _FAILURES_A_SECOND, _FAILURES_AT_ONCE, now=lambda: self._clock.now().timestamp()
         )
         self._due: dict[Key, datetime] = {}
@@ -133,7 +136,7 @@ class Queue(Generic[Key]):
         self._failures[key] = failures + 1
         delay: timedelta = min((soonest or self._soonest) * (1 << min(failures, 32)), latest or self._latest)
         if spread:
-            delay = max(delay, timedelta(seconds=self._failing.reserve()))
+            delay = max(delay, timedelta(seconds=self._failing.reserve(self._crowd(key))))
         self.add_later(key, delay)
         self._meter.retried()
         return delay

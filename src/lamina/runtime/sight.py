@@ -128,6 +128,15 @@ class Sight:
         part = self._parts[cluster]
         part.world.arrange(kinds, {kind: informer.shelf for kind, informer in part.informers.items()})
 
+    @property
+    def bindings(self) -> Mapping[str, object]:
+        """Return who reaches which other cluster now: what has this name later may be another one."""
+        return dict(self._others)
+
+    def are_still(self, clusters: Iterable[str], then: Mapping[str, object]) -> bool:
+        """Say whether these clusters are those that had their names then."""
+        return all(self._others.get(cluster) is then.get(cluster) for cluster in clusters)
+
     # ── whether it is up to date ──
 
     @property

@@ -34,6 +34,10 @@ class Subscription(NamedTuple):
         """What is followed, whatever version it is shown in and whatever else is said about the kind."""
         return self.kind.group_kind, self.keep, self.metadata_only, self.named, self.namespace
 
+    def covers(self, other: Subscription) -> bool:
+        """Say whether whatever is followed there is followed here, too."""
+        return self.named in ("", other.named) and self.namespace in ("", other.namespace)
+
     @property
     def fields(self) -> str:
         return f"metadata.name={self.named}" if self.named else ""
@@ -79,6 +83,20 @@ def subscribe(
             wanted.setdefault(what, []).append(hear)
             sees.setdefault(kind.group_kind, what)
     return sees
+
+
+def check(whose: str, kinds: Kinds, watches: Sequence[Watch]) -> None:
+    """Raise ValueError where objects are watched that would not be seen: of a kind, the first watch says which are."""
+    for cluster in {watch.cluster for watch in watches}:
+        sees: dict[GroupKind, Subscription] = {}
+        for watch in watches:
+            for kind in watched(kinds, watch) if is_about(watch, cluster) else ():
+                what = subscription(kind, watch)
+                if not sees.setdefault(kind.group_kind, what).covers(what):
+                    raise ValueError(
+                        f"{whose} watches {kind.plural} in several places and would see those of the first alone: "
+                        "watch all of them, and leave out those that are of no concern"
+                    )
 
 
 def definitions(kinds: Kinds) -> Iterator[Subscription]:

@@ -6,6 +6,9 @@ first: while controllers are at work only some dozen a second are told, and the
 rest when they rest. A kubelet does the same, with the same numbers. However
 busy everybody is, none waits behind more than a few thousand.
 
+Each cluster has a lane of its own: one that does not answer holds up its own
+events, of which it loses the oldest in the end, and those of no other.
+
 A second here is one of work: on a machine that is busy with other things,
 whoever does things should not fall behind those who talk about it.
 """
@@ -34,15 +37,18 @@ _PAUSE = 0.05
 """Those that wait while others work: so many at a time, and how much work in between."""
 _MOST = 8192
 """How many may wait; beyond it they are told at once, whoever works."""
+_MOST_IN_LANE = 2 * _MOST
+"""How many may wait for one cluster; beyond it the oldest are told to nobody."""
 
 
 class Teller:
-    """Those who tell something, in the order they came."""
+    """Those who tell something, in the order they came, lane by lane."""
 
     def __init__(self, is_busy: Callable[[], bool], log: Logger) -> None:
         self._is_busy, self._log = is_busy, log
-        self._waiting: deque[Tell] = deque()
-        self._telling = 0
+        self._waiting: dict[str, deque[Tell]] = {}
+        self._telling: set[str] = set()
+        """The lanes in which something is being told: what waits there waits for that."""
         self._bucket, self._told_at = _full(), monotonic()
         self._came = asyncio.Event()
         self._done: list[asyncio.Future[None]] = []
@@ -52,15 +58,15 @@ class Teller:
         """Say whether everything has been told."""
         return not self._waiting and not self._telling
 
-    async def tell(self, tell: Tell) -> None:
+    async def tell(self, tell: Tell, lane: str = "") -> None:
         """Have something told: at once, or when there is time."""
         before, self._told_at = self._told_at, monotonic()
         if self._told_at - before > _A_WHILE:
             self._bucket = _full()
-        if self.is_idle and self._bucket.take():
+        if lane not in self._waiting and lane not in self._telling and self._bucket.take():
             await tell()
         else:
-            self._waiting.append(tell)
+            self._waiting.setdefault(lane, deque(maxlen=_MOST_IN_LANE)).append(tell)
             self._came.set()
 
     async def finished(self) -> None:
@@ -72,21 +78,37 @@ class Teller:
 
     async def run(self) -> None:
         """Tell for ever."""
-        while True:
-            await self._came.wait()
-            await self._give_way()
-            many = _A_FEW if self._has_to_wait() else _TOGETHER
-            some = [self._waiting.popleft() for _ in range(min(many, len(self._waiting)))]
-            self._telling = len(some)
-            try:
-                for outcome in await side_by_side(some, _tell, at_once=_TOGETHER):
-                    if isinstance(outcome, LaminaError):
-                        self._log.debug("event not told", because=str(outcome))
-            finally:
-                self._telling = 0
-            if not self._waiting:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._came.wait()
+                await self._give_way()
+                many = _A_FEW if self._has_to_wait() else _TOGETHER
                 self._came.clear()
-                self._finish()
+                lanes = self._free
+                self._telling.update(lanes)
+                for lane in lanes:
+                    group.create_task(self._tell_some(lane, max(1, many // len(lanes))))
+
+    @property
+    def _free(self) -> list[str]:
+        """Return the lanes in which something waits and nothing is being told."""
+        return [lane for lane in self._waiting if lane not in self._telling]
+
+    async def _tell_some(self, lane: str, many: int) -> None:
+        waiting = self._waiting[lane]
+        some = [waiting.popleft() for _ in range(min(many, len(waiting)))]
+        if not waiting:
+            del self._waiting[lane]
+        try:
+            for outcome in await side_by_side(some, _tell, at_once=_TOGETHER):
+                if isinstance(outcome, LaminaError):
+                    self._log.debug("event not told", because=str(outcome))
+        finally:
+            self._telling.discard(lane)
+        if lane in self._waiting:
+            self._came.set()
+        elif self.is_idle:
+            self._finish()
 
     async def _give_way(self) -> None:
         """Let others work for a moment, or wait for a while where what they do is to wait."""
@@ -97,7 +119,7 @@ class Teller:
             await asyncio.sleep(_PAUSE)
 
     def _has_to_wait(self) -> bool:
-        return self._is_busy() and len(self._waiting) < _MOST
+        return self._is_busy() and sum(len(self._waiting[lane]) for lane in self._free) < _MOST
 
     def _finish(self) -> None:
         finished, self._done = self._done, []

@@ -19,7 +19,7 @@ becomes of a failure is decided in one place:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from time import monotonic
@@ -94,7 +94,7 @@ class Worker(Generic[View]):
     ) -> None:
         self.meter = meter or Meter()
         self.controller, self.sight = controller, sight
-        self.queue: Queue[Ref] = Queue(clock, meter=self.meter)
+        self.queue: Queue[Ref] = Queue(clock, meter=self.meter, crowd=lambda ref: ref.cluster)
         self.interests = Interests()
         self._asking: list[set[Follow]] = []
         self._asker, self._executor, self._clock = asker, executor, clock
@@ -130,17 +130,36 @@ class Worker(Generic[View]):
             if self._shares is not None and not self._shares.take(ref):
                 self.queue.done(ref)
                 continue
-            began = monotonic()
+            began, bindings = monotonic(), self.sight.bindings
             try:
                 result = await self._attempt(ref)
                 self.meter.worked(result, monotonic() - began)
             finally:
+                if not self.sight.are_still((ref.cluster,), bindings):
+                    self._forget(ref)
                 self.queue.done(ref)
                 if self._shares is not None and (waiting := self._shares.give_back(ref)) is not None:
                     self.queue.add(waiting)
             # A server in the same process may answer without ever making us wait;
             # whoever else wants to be served has a turn here.
             await asyncio.sleep(0)
+
+    def forget(self, cluster: str) -> None:
+        """Know nothing more of what was done and wanted on a cluster: if there is one of that name again, it is new."""
+        known: tuple[Iterable[Ref], ...] = (self.interests.keys, self._written, self._doubted, self._reports)
+        for ref in {ref for refs in known for ref in refs if ref.cluster == cluster}:
+            self._forget(ref)
+        self.meter.lost(cluster)
+        for key, written in self._written.items():
+            self._written[key] = [write for write in written if write.ref.cluster != cluster]
+        for key, doubted in self._doubted.items():
+            self._doubted[key] = [ref for ref in doubted if ref.cluster != cluster]
+
+    def _forget(self, ref: Ref) -> None:
+        self.interests.set(ref, ())
+        self.meter.stands(ref, {})
+        for known in (self._written, self._doubted, self._reports):
+            known.pop(ref, None)
 
     async def take_leave(self) -> None:
         """Do what is done once a controller has stopped for good."""
@@ -157,18 +176,20 @@ class Worker(Generic[View]):
     async def reconcile(self, ref: Ref) -> timedelta | None:
         """Take one step, and return when to look again."""
         await self._catch_up(ref)
+        # What is found out and done from now on is about the clusters that have their names now.
+        then, asker = self.sight.bindings, self._asker.as_of_now()
         view = self.controller.gather(self.sight.world, ref)
         if view is None:
             self.meter.stands(ref, {})
             self.interests.set(ref, ())
             return None
-        answers = await self._answers(ref, view)
+        answers = await self._answers(ref, view, asker)
         plan = self.controller.plan(view, answers, self._clock.now())
         self.meter.stands(ref, plan.progress)
         if plan.appointment is not None:
             # It stands whatever becomes of the plan.
             self.queue.appoint(ref, plan.appointment)
-        await self._carry_out(ref, plan)
+        await self._carry_out(ref, plan, then)
         return plan.look_again
 
     @property
@@ -177,7 +198,7 @@ class Worker(Generic[View]):
         yield from self.interests
         yield from chain.from_iterable(self._asking)
 
-    async def _answers(self, ref: Ref, view: View) -> Answers:
+    async def _answers(self, ref: Ref, view: View, asker: Asker) -> Answers:
         """Put the controller's questions, round by round, until it has no more."""
         answers, followed = Answers(), set[Follow]()
         self._asking.append(followed)
@@ -186,19 +207,21 @@ class Worker(Generic[View]):
                 asked = self.controller.questions(view, answers)
                 if not asked:
                     return answers
-                answers = answers | await self._ask(asked, followed)
+                answers = answers | await self._ask(asked, followed, asker)
         finally:
             # Interested from the first pass on, failed or not: what it waits for may be what comes.
             self.interests.set(ref, followed)
             self._asking = [one for one in self._asking if one is not followed]
         raise AssertionError(f"{self.controller.name} never stops asking about {ref}")
 
-    async def _ask(self, asked: Sequence[Question], followed: set[Follow]) -> Mapping[Question, Answer]:
+    async def _ask(
+        self, asked: Sequence[Question], followed: set[Follow], asker: Asker
+    ) -> Mapping[Question, Answer]:
         follows = [question for question in asked if isinstance(question, Follow)]
         followed.update(follows)
         answers: dict[Question, Answer] = {follow: await self._seen(follow) for follow in follows}
         others = [question for question in asked if not isinstance(question, Follow)]
-        return {**answers, **(await self._asker.ask(others) if others else {})}
+        return {**answers, **(await asker.ask(others) if others else {})}
 
     async def _seen(self, follow: Follow) -> Answer:
         assert self._follow is not None, "whoever runs this worker lets nobody follow anything"
@@ -214,36 +237,47 @@ class Worker(Generic[View]):
 
     async def _catch_up(self, ref: Ref) -> None:
         await self.sight.settled(ref.cluster)
-        if written := self._written.pop(ref, None):
+        # Forgotten once it can be seen: whoever could not be asked is asked again.
+        if written := self._written.get(ref):
             await self.sight.caught_up(written)
-        if doubted := self._doubted.pop(ref, None):
+        self._written.pop(ref, None)
+        if doubted := self._doubted.get(ref):
             await self.sight.look(doubted)
+        self._doubted.pop(ref, None)
 
     def _unhurried(self, ref: Ref, plan: Plan) -> Plan:
         """Leave out a report that comes too soon after the last one; the key comes round when it is time for it."""
-        patience = max((stage.patience for stage in plan.stages), default=timedelta(0))
-        if not patience:
-            return plan
-        now = self._clock.now()
-        due = self._reports.pop(ref, now)
+        patience, now = _patience(plan), self._clock.now()
+        due = self._reports.get(ref, now)
         # A clock that was set back makes nobody wait for longer.
-        if now >= due or due - now > patience:
-            self._reports[ref] = now + patience
-            while len(self._reports) > _REMEMBERED:
-                del self._reports[next(iter(self._reports))]
+        if not patience or now >= due or due - now > patience:
             return plan
-        self._reports[ref] = due
         self.queue.add_later(ref, due - now)
         return structs.replace(plan, stages=tuple(stage for stage in plan.stages if not stage.patience))
 
-    async def _carry_out(self, ref: Ref, plan: Plan) -> None:
+    def _reported(self, ref: Ref, plan: Plan, refused: Sequence[Refused]) -> None:
+        """Note when the next report may come, unless this one was refused: that is tried again like anything else."""
+        patience = _patience(plan)
+        if not patience:
+            return
+        self._reports.pop(ref, None)
+        reports = [action for stage in plan.stages if stage.patience for action in stage.actions]
+        if not any(one.action in reports for one in refused):
+            self._reports[ref] = self._clock.now() + patience
+        while len(self._reports) > _REMEMBERED:
+            del self._reports[next(iter(self._reports))]
+
+    async def _carry_out(self, ref: Ref, plan: Plan, then: Mapping[str, object]) -> None:
         plan = self._unhurried(ref, plan)
         if not plan.stages:
             if plan.failure is not None:
                 raise plan.failure
             return
-        outcome = await self._executor.run(plan, allowed=lambda: self._leads(ref))
-        self._remember(ref, outcome.written)
+        outcome = await self._executor.run(plan, allowed=self._leave(ref, plan, then))
+        self._remember(
+            ref, [one for one in outcome.written if self.sight.are_still((one.ref.cluster,), then)]
+        )
+        self._reported(ref, plan, outcome.refused)
         if outcome.refused:
             self._doubted[ref] = [one.action.ref for one in outcome.refused if _is_outdated(one)]
             more = (plan.failure,) if plan.failure is not None else ()
@@ -255,6 +289,11 @@ class Worker(Generic[View]):
         self._log.info("step taken", object=str(ref), because=plan.because)
         if plan.failure is not None:
             raise plan.failure
+
+    def _leave(self, ref: Ref, plan: Plan, then: Mapping[str, object]) -> Callable[[], bool]:
+        """Return who says whether a plan is to be carried out still, and on the clusters it was made for."""
+        clusters = {ref.cluster, *(action.ref.cluster for stage in plan.stages for action in stage.actions)}
+        return lambda: self._leads(ref) and self.sight.are_still(clusters, then)
 
     def _leads(self, ref: Ref) -> bool:
         """Say whether this replica is to work on a key now."""
@@ -324,11 +363,13 @@ class Worker(Generic[View]):
         self._log.warning("step failed", object=str(ref), because=str(error))
         try:
             plan = self.controller.complain(self.sight.world, ref, error, self._clock.now())
-            outcome = await self._executor.run(plan, allowed=lambda: self._leads(ref))
+            leave = self._leave(ref, plan, self.sight.bindings)
+            outcome = await self._executor.run(plan, allowed=leave)
         except LaminaError as unheard:
             self._log.debug("complaint not heard", object=str(ref), because=str(unheard))
             return
-        self._remember(ref, [*self._written.get(ref, ()), *outcome.written])
+        known = [write for write in self._written.get(ref, ()) if not self.sight.has_seen((write,))]
+        self._remember(ref, [*known, *outcome.written])
 
     def _remember(self, ref: Ref, written: Sequence[Written]) -> None:
         if written:
@@ -350,6 +391,10 @@ def _matching(shelf: Shelf, follow: Follow) -> Iterator[Obj]:
         places: Sequence[str | None] = namespaces if namespaces is not None else (None,)
         there = (obj for place in places for obj in shelf.every(place))
     yield from (obj for obj in there if obj is not None and follow.matches(obj))
+
+
+def _patience(plan: Plan) -> timedelta:
+    return max((stage.patience for stage in plan.stages), default=timedelta(0))
 
 
 def _is_outdated(refused: Refused) -> bool:

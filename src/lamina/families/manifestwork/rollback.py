@@ -16,11 +16,13 @@ from lamina.core.rollout import Standing
 from lamina.families.manifestwork.album import Album, album
 from lamina.families.manifestwork.situation import (
     ABORTED,
+    APPLIED,
     AVAILABLE,
     DEGRADED,
     OVERDUE,
     PROGRESSING,
     ROLLED_OUT,
+    VERIFIED,
 )
 from lamina.families.manifestwork.state import State, where
 from lamina.families.manifestwork.template import reports_progress
@@ -48,6 +50,7 @@ def account(view: View) -> Account:
     goal = going_back.number if going_back is not None else revisions.wanted.number
     places = dict(_places(view, revisions, told, goal))
     state, because = _said(view)
+    because = _with_doubts(view, because)
     if state == _ABORTED and any(one.revision != goal for one in places.values() if one.state != _LEAVING):
         state = _TURNING
     return Account(
@@ -105,10 +108,16 @@ def _said(view: View) -> tuple[str, str]:
     """Return a word and a sentence: what the status says of the rollout, if it is about this spec."""
     said = view.status.get("conditions") or ()
     found = conditions.find(said, PROGRESSING)
+    applied = conditions.find(said, APPLIED)
+    if found is None and applied is not None and applied["status"] == "False":
+        # It was not even begun: what is wrong with it is said there.
+        found = applied
     if found is None:
         return "unknown", "its hub has not said anything yet"
     if found.get("observedGeneration", 0) < meta.generation(view.obj):
         return Standing.WAITING, "its hub has not looked at the latest change yet"
+    if found is applied:
+        return Standing.FAILED, found.get("message", "")
     out = conditions.find(said, ROLLED_OUT)
     message = found.get("message", "")
     match found.get("reason", ""):
@@ -122,6 +131,13 @@ def _said(view: View) -> tuple[str, str]:
     if out is not None and out.get("reason") == DEGRADED:
         return Standing.FAILED, message
     return Standing.MOVING, out.get("message", message) if out is not None else message
+
+
+def _with_doubts(view: View, because: str) -> str:
+    """Return a sentence with what is wrong with the placements, where it does not say so itself."""
+    found = conditions.find(view.status.get("conditions") or (), VERIFIED)
+    doubts = found.get("message", "") if found is not None and found["status"] == "False" else ""
+    return f"{because}; {doubts}" if doubts and doubts not in because else because
 
 
 def rollback(view: View, to: int | None) -> Plan:

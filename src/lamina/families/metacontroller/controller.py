@@ -20,7 +20,7 @@ from lamina.errors import SpecError
 from lamina.families.metacontroller import lifecycle
 from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, MANAGER, REVISION
 from lamina.families.metacontroller.plan import complain, plan, questions
-from lamina.families.metacontroller.recall import Recent
+from lamina.families.metacontroller.recall import Memory, Recent
 from lamina.families.metacontroller.setup import Setup, composite, decorator
 from lamina.families.metacontroller.standing import Tally, count, tell
 from lamina.families.metacontroller.view import View, child_changed, gather, parent_changed
@@ -48,12 +48,14 @@ _SUMMING_UP = timedelta(seconds=2)
 
 def source(options: Options = DEFAULTS) -> Source:
     """Return where Metacontroller's controllers come from."""
-    watch = partial(Watch, concerns=nobody, keep=everything)
+    watch, memory = partial(Watch, concerns=nobody, keep=everything), Memory()
     return Source(
         name="metacontroller",
         watches=(watch(selects=only(*COMPOSITE)), watch(selects=only(*DECORATOR))),
         controllers=lambda world: tuple(
-            one for setup in setups(world, options) for one in (controller(setup, options), tally(setup))
+            one
+            for setup in setups(world, options)
+            for one in (controller(setup, options, memory), tally(setup))
         ),
     )
 
@@ -102,7 +104,7 @@ def _setup(obj: Obj, world: World, options: Options) -> Setup:
     return build(obj, world.kinds, applies_as=options.field_manager if options.server_side_apply else "")
 
 
-def controller(setup: Setup, options: Options = DEFAULTS) -> Controller[View]:
+def controller(setup: Setup, options: Options = DEFAULTS, memory: Memory | None = None) -> Controller[View]:
     """Return one CompositeController or DecoratorController as a controller that can run."""
     watches = [
         Watch(
@@ -132,7 +134,7 @@ def controller(setup: Setup, options: Options = DEFAULTS) -> Controller[View]:
         name=f"{setup.kind.kind}-{setup.name}",
         edition=edition(setup),
         watches=tuple(watches),
-        gather=partial(gather, setup, recent=Recent()),
+        gather=partial(gather, setup, recent=Recent(memory)),
         questions=questions,
         plan=plan,
         complain=partial(complain, setup),

@@ -79,7 +79,7 @@ def _controller(setup: Setup) -> Made:
 def written(objects: Shown, parent: Obj, version: str, recall: Recall) -> orjson.Fragment:
     """Return objects as they are sent: those that are as they were the last time are written down already."""
     shown: dict[str, dict[str, orjson.Fragment]] = {}
-    home = meta.namespace(parent)
+    home, is_kept = meta.namespace(parent), False
     for kind, those in objects.items():
         there = shown.setdefault(f"{kind.kind}.{kind.api_version}", {})
         for obj in those:
@@ -89,9 +89,13 @@ def written(objects: Shown, parent: Obj, version: str, recall: Recall) -> orjson
                 known = version, _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
                 if seen is not None:
                     seen.shown = known
+            is_kept = is_kept or seen is not None
             if known[1] is not None:
                 there[known[1]] = known[2]
-    return orjson.Fragment(orjson.dumps(shown))
+    text = orjson.dumps(shown)
+    if is_kept:
+        recall.show(len(text))
+    return orjson.Fragment(text)
 
 
 def _key(obj: Obj, home: str, version: str) -> str | None:

@@ -174,12 +174,17 @@ class Means:
 
 
 def _is_as_merged(child: Desired, observed: Obj) -> bool:
+    child.notes.became.forget()
     if child.notes.statement is None:
         child.notes.statement = statement(child.obj)
     if holds_already(observed, child.obj, child.notes.statement):
         return True
-    became = child.notes.became.keep(merged(observed, child.obj, child.notes.statement), observed)
-    return not differs(observed, became)
+    became = merged(observed, child.obj, child.notes.statement)
+    if not differs(observed, became):
+        return True
+    # Whoever makes it so takes it from here.
+    child.notes.became.keep(became, observed)
+    return False
 
 
 def _is_made_so(child: Desired, observed: Obj) -> bool:

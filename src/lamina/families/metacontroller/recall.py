@@ -5,7 +5,8 @@ Passes over one parent follow each other closely while its children move, and in
 most of them one child is another and all the rest is as it was. What is kept
 here is told by the very objects it was worked out of, which nobody ever changes
 in place: another object is another question. What a pass does not ask for is
-forgotten with the next, and whole parents are once there are too many.
+forgotten with the next, and whole parents are once they are gone or there is
+too much of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import orjson
 
 from lamina.objects.selectors import EVERYTHING, LabelSelector
-from lamina.objects.types import Obj
+from lamina.objects.types import Obj, Ref
 
 if TYPE_CHECKING:
     from lamina.families.metacontroller.desired import Desired, Key
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-_PARENTS, _CHILDREN = 16, 5_000
-"""How many are kept in mind: a few parents that keep changing, or one that has many children."""
+_PARENTS, _TEXT = 64, 8 << 20
+"""How much is kept in mind: parents that keep changing, and bytes of what their hooks are told and say."""
 
 
 class Worked(Generic[Value]):
@@ -36,9 +37,6 @@ class Worked(Generic[Value]):
     def __init__(self) -> None:
         self._now: dict[int, tuple[Value, object]] = {}
         self._before: dict[int, tuple[Value, object]] = {}
-
-    def __len__(self) -> int:
-        return len(self._now)
 
     def find(self, obj: object) -> Value | None:
         """Return what was kept of this very object, if something was."""
@@ -92,6 +90,9 @@ class Once(Generic[Value]):
         self._value, self._about = value, about
         return value
 
+    def forget(self) -> None:
+        self._value = self._about = None
+
 
 class Recall:
     """What is remembered of one parent."""
@@ -105,16 +106,24 @@ class Recall:
         """All that a hook wants, where nothing is wrong with it."""
         self._answers: dict[str, tuple[bytes, Response]] = {}
         self._said: dict[str, dict[bytes, Obj]] = {}
+        self._shown = 0
 
-    def __len__(self) -> int:
-        """Return how many children are remembered, those that are there and those that are wanted."""
-        return len(self.seen) + sum(map(len, self._said.values()))
+    @property
+    def size(self) -> int:
+        """Return how many bytes a hook was shown of the children, and how many it said."""
+        return self._shown + sum(len(body) for body, _ in self._answers.values())
+
+    def show(self, size: int) -> None:
+        """Take note of how much a hook is shown."""
+        # The same children may be shown to several.
+        self._shown = max(self._shown, size)
 
     def turn(self, selector: LabelSelector) -> None:
         """Begin another pass, by a selector that says which children match."""
         self.seen.turn()
         self.wanted.turn()
         self.followed.turn()
+        self._shown = 0
         if selector != self._selector:
             self._selector = selector
             self.seen.clear()
@@ -145,22 +154,47 @@ class Recall:
             del self._answers[about], self._said[about]
 
 
-class Recent:
-    """What is remembered of the parents that were looked at last."""
+class Memory:
+    """All that is remembered, by however many controllers, of the parents that were looked at last."""
 
-    def __init__(self, parents: int = _PARENTS, children: int = _CHILDREN) -> None:
-        self._parents, self._children = parents, children
-        self._held: dict[str, Recall] = {}
+    def __init__(self, parents: int = _PARENTS, text: int = _TEXT) -> None:
+        self._parents, self._text = parents, text
+        self._held: dict[tuple[object, Ref], tuple[str, Recall]] = {}
 
-    def of(self, uid: str) -> Recall:
-        """Return what is remembered of a parent."""
-        recall = self._held.pop(uid, None)
-        if recall is None:
-            recall = Recall()
-        self._held[uid] = recall
+    def __len__(self) -> int:
+        """Return how many parents are remembered."""
+        return len(self._held)
+
+    def of(self, whose: object, ref: Ref, uid: str) -> Recall:
+        """Return what one controller remembers of a parent."""
+        held = self._held.pop((whose, ref), None)
+        if held is None or held[0] != uid:
+            held = uid, Recall()
+        self._held[whose, ref] = held
         while len(self._held) > 1 and self._is_much():
             del self._held[next(iter(self._held))]
-        return recall
+        return held[1]
+
+    def forget(self, whose: object, ref: Ref) -> None:
+        self._held.pop((whose, ref), None)
 
     def _is_much(self) -> bool:
-        return len(self._held) > self._parents or sum(map(len, self._held.values())) > self._children
+        return (
+            len(self._held) > self._parents
+            or sum(recall.size for _, recall in self._held.values()) > self._text
+        )
+
+
+class Recent:
+    """What one controller remembers, in a memory that it may share with others."""
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        self._memory = memory if memory is not None else Memory()
+
+    def of(self, ref: Ref, uid: str) -> Recall:
+        """Return what is remembered of a parent."""
+        return self._memory.of(self, ref, uid)
+
+    def forget(self, ref: Ref) -> None:
+        """Remember nothing of a parent that is gone, or none of ours any more."""
+        self._memory.forget(self, ref)

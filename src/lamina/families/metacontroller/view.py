@@ -98,11 +98,15 @@ def gather(setup: Setup, world: World, ref: Ref, recent: Recent | None = None) -
     """Return the view of a parent, or None if it is none of ours; `recent` is what was known of it before."""
     parent = world.get(ref)
     rule = setup.parents.get(GroupKind(ref.group, ref.kind))
-    if parent is None or rule is None:
+    if (
+        parent is None
+        or rule is None
+        or not (rule.wants(parent) or setup.finalizer in meta.finalizers(parent))
+    ):
+        if recent is not None:
+            recent.forget(ref)
         return None
-    if not rule.wants(parent) and setup.finalizer not in meta.finalizers(parent):
-        return None
-    recall = recent.of(meta.uid(parent)) if recent is not None else Recall()
+    recall = recent.of(ref, meta.uid(parent)) if recent is not None else Recall()
     if setup.kind == COMPOSITE:
         return _composite(setup, world, parent, rule, recall)
     recall.turn(EVERYTHING)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import ssl
+from functools import lru_cache
 from typing import Final
 
 import aiohttp
@@ -18,6 +19,8 @@ from lamina.server.webhooks.address import Address
 
 _MOST: Final = 3 * 1024 * 1024
 _OK: Final = 200
+_AUTHORITIES: Final = 32
+"""How many authorities are remembered: whoever registers may name another each time."""
 
 
 class Unanswered(Exception):
@@ -25,23 +28,22 @@ class Unanswered(Exception):
 
 
 class Caller:
-    """Posts questions, and keeps a session for each authority that certificates are checked against."""
+    """Posts questions, whichever authority a certificate is checked against."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        if self._session is not None:
+            await self._session.close()
 
     async def post(self, where: Address, authority: str, body: bytes, seconds: float) -> bytes:
         """Return what is answered; Unanswered where nothing is, in the words of a real server."""
         told = f'Post "{where.shown}"'
         try:
-            session = self._session(authority)
-            async with session.post(
+            async with self._opened().post(
                 where.url,
+                ssl=_trusting(authority),
                 # In pieces: a long one would be sent in one go, and nobody else served meanwhile.
                 data=io.BytesIO(body),
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
@@ -59,17 +61,18 @@ class Caller:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unanswered(f"{told}: {_reason(error)}") from None
 
-    def _session(self, authority: str) -> aiohttp.ClientSession:
-        session = self._sessions.get(authority)
-        if session is None or session.closed:
-            given = base64.b64decode(authority).decode() if authority else None
-            context = ssl.create_default_context(cadata=given)
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
             # Many webhooks serve one connection at a time: one that is kept would keep everybody else out.
-            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=context)
-            session = self._sessions[authority] = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
-            )
-        return session
+            connector = aiohttp.TCPConnector(limit=0, force_close=True)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+@lru_cache(maxsize=_AUTHORITIES)
+def _trusting(authority: str) -> ssl.SSLContext:
+    """Return what checks certificates against an authority, or against those that everybody trusts."""
+    return ssl.create_default_context(cadata=base64.b64decode(authority).decode() if authority else None)
 
 
 async def whole(answer: aiohttp.ClientResponse) -> bytes:

@@ -10,6 +10,7 @@ from lamina.core.questions import Answer, Call, Said
 from lamina.errors import AlreadyExists, Conflict, HookError, NotFound
 from lamina.families.metacontroller.controller import controller
 from lamina.families.metacontroller.names import API_VERSION
+from lamina.families.metacontroller.recall import Memory
 from lamina.families.metacontroller.setup import composite
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
@@ -103,6 +104,7 @@ class Cats(Paper):
         *,
         applies: bool = False,
         finalizes: bool = False,
+        memory: Memory | None = None,
         **rolling: Any,
     ) -> Controller[View]:
         strategy = {
@@ -128,7 +130,8 @@ class Cats(Paper):
                 },
             },
         }
-        return controller(composite(obj, self.kinds, applies_as="metacontroller" if applies else ""))
+        setup = composite(obj, self.kinds, applies_as="metacontroller" if applies else "")
+        return controller(setup, memory=memory)
 
     def settle(self, crash_after: int | None = None, **settings: Any) -> None:
         """Let it work until there is nothing to do but wait."""

@@ -5,10 +5,14 @@ from typing import Any
 import orjson
 import pytest
 
-from lamina.core.questions import Call, Said
+from lamina.core.questions import Answers, Call, Said
+from lamina.families.metacontroller.apply import merged
+from lamina.families.metacontroller.desired import desired
 from lamina.families.metacontroller.hooks import Response, written
-from lamina.families.metacontroller.recall import Recall, Recent, Seen, Worked
+from lamina.families.metacontroller.means import Means
+from lamina.families.metacontroller.recall import Memory, Recall, Recent, Seen, Worked
 from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement
+from lamina.objects.types import Ref
 from lamina.paper import Desk, Play
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats
 
@@ -77,18 +81,48 @@ def test_another_selector_has_everything_looked_at_anew() -> None:
     assert recall.followed.find("response") is None
 
 
-@pytest.mark.parametrize(("parents", "children"), [(2, 100), (100, 3)])
-def test_those_looked_at_longest_ago_are_forgotten_once_there_are_too_many(
-    parents: int, children: int
-) -> None:
-    recent = Recent(parents, children)
-    first = recent.of("a")
-    first.same("sync", [{"n": 1}, {"n": 2}])
-    recent.of("b").same("sync", [{"n": 1}, {"n": 2}])
+def cat(name: str) -> Ref:
+    return Ref("example.com/v1", "CatSet", "default", name)
 
-    recent.of("c")
 
-    assert recent.of("a") is not first
+@pytest.mark.parametrize(("parents", "text"), [(2, 1000), (100, 30)])
+def test_those_looked_at_longest_ago_are_forgotten_once_there_is_too_much(parents: int, text: int) -> None:
+    """However many controllers remember something, they have one memory."""
+    memory = Memory(parents, text)
+    one, other = Recent(memory), Recent(memory)
+    first = one.of(cat("a"), "uid of a")
+    first.show(20)
+    other.of(cat("a"), "uid of a").note("sync", b"what a hook says", Response())
+
+    one.of(cat("b"), "uid of b")
+
+    assert one.of(cat("a"), "uid of a") is not first
+
+
+def test_what_one_controller_remembers_is_not_what_another_does() -> None:
+    memory = Memory()
+
+    assert Recent(memory).of(cat("a"), "uid") is not Recent(memory).of(cat("a"), "uid")
+
+
+def test_another_parent_of_the_same_name_is_not_taken_for_the_one_before() -> None:
+    recent = Recent()
+    first = recent.of(cat("a"), "first")
+
+    assert recent.of(cat("a"), "second") is not first
+
+
+def test_nothing_is_remembered_of_a_parent_that_is_gone() -> None:
+    cats, memory = Cats(), Memory()
+    cats.start()
+    play = Play(cats, Desk(cats, [cats.controller("InPlace", memory=memory)]))
+    play.settle()
+    held = len(memory)
+
+    cats.delete(PARENT)
+    play.settle()
+
+    assert (held, len(memory)) == (1, 0)
 
 
 def test_a_hook_that_changes_its_mind_about_one_child_is_heeded() -> None:
@@ -119,6 +153,25 @@ def test_a_hook_that_changes_its_mind_about_one_child_is_heeded() -> None:
     play.settle()
 
     assert cats.pods() == {"a": "one", "b": "two"}
+
+
+def test_what_a_child_would_become_is_kept_only_while_it_differs() -> None:
+    cats = Cats()
+    cats.start(replicas=1)
+    cats.settle(method="InPlace")
+    controller = cats.controller("InPlace")
+    view = controller.gather(cats.world(controller), PARENT)
+    assert view is not None
+    (child,), _ = desired(view, Response(children=(cats.pod(0, "two"),)))
+    means, (before,) = Means(view=view, answers=Answers()), cats.listed(POD)
+
+    differed = not means.is_as_merged(child, before) and child.notes.became.find(before) is not None
+    after = merged(before, child.obj)
+
+    assert differed
+    assert means.is_as_merged(child, after)
+    assert child.notes.became.find(before) is None
+    assert child.notes.became.find(after) is None
 
 
 def test_a_child_is_shown_under_the_key_that_the_version_of_the_hook_asks_for() -> None:

@@ -1,0 +1,271 @@
+"""What becomes of what is under way when a name comes to stand for another cluster, or for none."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from lamina.client.client import Client
+from lamina.clock import WallClock
+from lamina.core.controller import EVERYWHERE, AnyController, Controller, Source, Watch, itself, nobody
+from lamina.core.plan import NOTHING, Create, Plan, Stage, change
+from lamina.core.questions import Answers, Follow, Question, Read
+from lamina.core.world import World
+from lamina.embedded import EmbeddedCluster
+from lamina.objects import meta
+from lamina.objects.kinds import Kind
+from lamina.objects.types import Obj, Ref
+from lamina.runtime.manager import Manager
+from lamina.runtime.meter import Meter
+from tests.runtime.cluster import PATIENCE, at, config_map, until, until_there
+from tests.runtime.fleet import CONFIG_MAPS, SETTINGS, SPREAD, SPREADING, Line, clusters, running, says
+from tests.runtime.scripted import Script, groups
+
+SECRETS = Kind("v1", "Secret", "secrets", True, frozenset({"list", "watch"}))
+
+
+async def names(client: Client) -> set[str]:
+    return {meta.name(one) for one in (await client.list(("v1", "ConfigMap"), "default")).items}
+
+
+async def until_so(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            if is_so():
+                return
+            await asyncio.sleep(0)
+
+
+# ── another cluster of the same name ──
+
+
+def two_steps() -> AnyController:
+    """Mark every config map that wants it where it is, and then make something beside it."""
+
+    def gather(world: World, ref: Ref) -> tuple[Ref, Obj] | None:
+        found = world.get(ref)
+        return (ref, found) if found is not None and meta.labels(found).get("wants") else None
+
+    def plan(view: tuple[Ref, Obj], answers: Answers, now: datetime) -> Plan:
+        ref, obj = view
+        if meta.labels(obj).get("has"):
+            return NOTHING
+        mark = change(obj, {"metadata": {"labels": {"has": "mark"}}}, cluster=ref.cluster)
+        beside = Create(obj=config_map("beside"), cluster=ref.cluster)
+        return Plan(stages=(Stage("mark it", (mark,)), Stage("make", (beside,))), because="it wants it")
+
+    watch = Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE)
+    return Controller(name="two steps", watches=(watch,), gather=gather, plan=plan)
+
+
+async def test_what_was_planned_for_a_cluster_is_not_done_to_another_that_has_its_name_now() -> None:
+    async with clusters("home", "new") as reach, EmbeddedCluster(SETTINGS) as old:
+        line = Line(old)
+        async with running(reach["home"], {"b": Client(line)}, two_steps()) as manager:
+            line.cut()
+            await old.client().create(config_map("x", labels={"wants": "mark"}))
+            await line.tried.wait()
+
+            manager.bind("b", reach["new"])
+            line.mend()
+            await reach["new"].create(config_map("y", labels={"wants": "mark", "has": "mark"}))
+            await reach["home"].create(config_map("z", labels={"wants": "mark"}))
+            await until_there(reach["home"], at("beside"))
+            await until_so(lambda: manager.is_idle)
+
+            assert "beside" not in await names(reach["new"])
+            assert "beside" not in await names(old.client())
+
+
+# ── what is followed where ──
+
+
+class Counts(Meter):
+    """Remembers which owners are counted."""
+
+    def __init__(self) -> None:
+        self.counted: set[Ref] = set()
+
+    def stands(self, ref: Ref, progress: Mapping[str, int]) -> None:
+        (self.counted.add if progress else self.counted.discard)(ref)
+
+    def lost(self, cluster: str) -> None:
+        self.counted = {ref for ref in self.counted if ref.cluster != cluster}
+
+
+def following() -> AnyController:
+    """Look at one secret beside each config map called x."""
+
+    def gather(world: World, ref: Ref) -> Ref | None:
+        return ref if ref.name == "x" and ref.cluster and world.get(ref) is not None else None
+
+    def questions(ref: Ref, answers: Answers) -> tuple[Question, ...]:
+        asked = Follow(kind=SECRETS, namespaces=("default",), names=("s",), cluster=ref.cluster)
+        return () if asked in answers else (asked,)
+
+    return Controller(
+        name="following",
+        watches=(Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE),),
+        gather=gather,
+        questions=questions,
+        plan=lambda ref, answers, now: Plan(progress={"there": 1}),
+    )
+
+
+async def test_what_is_followed_on_one_cluster_does_not_count_on_another_and_ends_with_it() -> None:
+    several = [f"c{number}" for number in range(12)]
+    meter = Counts()
+    async with clusters("home", *several) as reach:
+        home = reach.pop("home")
+        for client in reach.values():
+            await client.create(config_map("x"))
+        manager = Manager(
+            home, (following(),), WallClock(), structlog.get_logger(), meters=lambda name: meter, others=reach
+        )
+        async with asyncio.TaskGroup() as group, asyncio.timeout(PATIENCE):
+            task = group.create_task(manager.run())
+            await until_so(lambda: len(meter.counted) == len(several))
+            (seat,) = manager._seats.values()
+            assert {(where, what.named) for where, what in seat.follows} == {(name, "s") for name in several}
+
+            manager.unbind("c0")
+
+            assert {where for where, _ in seat.follows} == set(several[1:])
+            assert {ref.cluster for ref in meter.counted} == set(several[1:])
+            task.cancel()
+
+
+# ── those who answer oddly, or not at all ──
+
+
+async def test_one_clusters_odd_answer_is_no_end_to_the_others() -> None:
+    script = Script()
+    odd = groups(("v1", "ConfigMap", "configmaps"))
+    del odd["items"][0]["versions"][0]["version"]
+    script.reply("GET", "/api", odd)
+    script.reply("GET", "/apis", odd)
+    async with clusters("home", "a") as reach:
+        home = reach.pop("home")
+        async with running(home, reach, SPREADING) as manager:
+            manager.bind("odd", Client(script))
+            await script.until_asked(2, "/api")
+
+            await home.create(config_map("settings", labels=SPREAD) | {"data": {"colour": "red"}})
+            await until(reach["a"], at("settings"), says("red"))
+
+
+async def test_what_a_source_brings_to_life_does_not_wait_for_a_silent_cluster_it_does_not_need() -> None:
+    source = Source(
+        name="signs",
+        watches=(Watch(selects=CONFIG_MAPS, concerns=nobody),),
+        controllers=lambda world: (two_steps(),) if world.get(at("sign")) is not None else (),
+    )
+    async with clusters("home") as reach, EmbeddedCluster(SETTINGS) as silent:
+        home, line = reach["home"], Line(silent)
+        line.cut()
+        manager = Manager(
+            home, (), WallClock(), structlog.get_logger(), (source,), others={"silent": Client(line)}
+        )
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(manager.run())
+            await line.tried.wait()
+            await home.create(config_map("sign"))
+            await home.create(config_map("x", labels={"wants": "mark"}))
+            await until_there(home, at("beside"))
+            assert not manager._ready.is_set()
+
+            line.mend()
+            await manager.ready()
+            task.cancel()
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_cluster_may_be_bound_when_everything_has_ended() -> None:
+    async with clusters("home", "late") as reach:
+        async with running(reach["home"], {}, SPREADING) as manager:
+            pass
+
+        manager.bind("late", reach["late"])
+        manager.look_at_everything()
+
+        assert manager.looks_elsewhere
+
+
+# ── one that has another's seat ──
+
+
+@asynccontextmanager
+async def changing(line: Line, editions: list[AnyController]) -> AsyncIterator[Manager]:
+    """Run the last of some editions of a controller, whenever a config map changes."""
+    source = Source(
+        name="editions",
+        watches=(Watch(selects=CONFIG_MAPS, concerns=nobody),),
+        controllers=lambda world: tuple(editions[-1:]),
+    )
+    manager = Manager(Client(line), (), WallClock(), structlog.get_logger(), (source,))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(manager.run())
+        await manager.ready()
+        yield manager
+        task.cancel()
+
+
+async def test_what_an_edition_asks_for_that_has_left_is_not_followed_for_the_next() -> None:
+    def edition(number: str, *asked: Question) -> AnyController:
+        def questions(ref: Ref, answers: Answers) -> tuple[Question, ...]:
+            return tuple(one for one in asked if one not in answers)[:1]
+
+        return Controller(
+            name="edition",
+            edition=number,
+            watches=(Watch(selects=CONFIG_MAPS, concerns=itself, named="x"),),
+            gather=lambda world, ref: ref,
+            questions=questions,
+            plan=lambda ref, answers, now: NOTHING,
+        )
+
+    async with EmbeddedCluster(SETTINGS) as cluster:
+        line, client = Line(cluster), cluster.client()
+        editions = [edition("1", Read(at("x")), Follow(kind=SECRETS, names=("s",)))]
+        with capture_logs() as said:
+            async with changing(line, editions) as manager, asyncio.timeout(PATIENCE):
+                first = manager._seats["edition"]
+                line.cut()
+                await client.create(config_map("x"))
+                await line.tried.wait()
+                editions.append(edition("2"))
+                await client.create(config_map("y"))
+                await until_so(lambda: manager._seats["edition"] is not first)
+
+                line.mend()
+                await asyncio.wait(first.tasks)
+
+                assert not manager.followed
+        assert not [line for line in said if line["log_level"] == "error"]
+
+
+# ── watches that are too narrow to be seen together ──
+
+
+async def test_a_kind_that_is_watched_in_two_namespaces_is_refused() -> None:
+    def watch(namespace: str, **more: Any) -> Watch:
+        return Watch(selects=CONFIG_MAPS, concerns=itself, namespace=namespace, **more)
+
+    def of(*watches: Watch) -> AnyController:
+        return Controller(
+            name="narrow", watches=watches, gather=lambda world, ref: None, plan=lambda v, a, n: NOTHING
+        )
+
+    async with clusters("home", "hub") as reach:
+        home, hub = reach["home"], reach["hub"]
+        async with running(home, {"hub": hub}, of(watch(""), watch("default"), watch("a", cluster="hub"))):
+            pass
+
+        manager = Manager(home, (of(watch("default"), watch("kube-system")),), WallClock())
+        with pytest.RaisesGroup(pytest.RaisesExc(ValueError, match="configmaps in several places")):
+            await manager.run()
