@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger, Processor
@@ -101,6 +102,18 @@ class Bound:
         return Bound(self._log, {**self._keys, **keys})
 
 
+class _Outlet:
+    """Where lines go: to standard error, whatever that is by now. Where nobody listens any more, work goes on."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+
+
 def _made(form: str) -> FilteringBoundLogger:
     import structlog
 
@@ -112,7 +125,7 @@ def _made(form: str) -> FilteringBoundLogger:
         )
     )
     made: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        structlog.PrintLogger(cast(TextIO, _Outlet())),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -222,4 +222,5 @@ def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: L
     assert "NOT WELL" not in back.stdout
     assert f"{well} 1: " in back.stdout.splitlines()[-1]
     # Read as one version and applied as another it is one object, which here has no clusters to go to.
-    assert [one["because"] for one in json.loads(read.stdout)["endings"]] == ["no cluster is selected"]
+    (ending,) = json.loads(read.stdout)["endings"]
+    assert ending["because"].startswith("no cluster is selected")
