@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Two at a time, as many as the smallest machine has cores; each test has a server or a namespace of its own.
+# As many at a time as suits two cores; each test has a server or a namespace of its own.
 # Most tests of the embedded server wait for somebody else half of the time; a real one keeps both processors busy.
 JOBS ?= 3
 REAL_JOBS ?= 2
