@@ -9,15 +9,15 @@ Management 1.3.0 took on a real server and two cores, its client limits lifted.
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bench.hub import SETS, WORKS, staged
-from bench.run import QUIET
+from bench.report import report, servers
 from bench.story import PATIENCE, Asked, Spent, Story
 from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Which
@@ -80,7 +80,7 @@ class Row:
         )
 
 
-_HEAD = (
+HEAD = (
     "", "seconds", "requests", "at most", "events", "passes", "CPU s", "MiB", "server CPU s", "GET p99 ms",
     "by verb", "OCM 1.3.0",
 )  # fmt: skip
@@ -282,16 +282,6 @@ def measured(which: Which, sizes: Sequence[int], real_agents: int) -> list[Row]:
     return rows
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Return the rows as text."""
-    lines = [_HEAD, *(row.cells for row in rows)]
-    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(len(_HEAD))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
-        for line in lines
-    )
-
-
 def growth(rows: Sequence[Row]) -> str:
     """Return what one cluster costs at each size: the same, where time is linear in the clusters."""
     lines = []
@@ -314,18 +304,13 @@ def main() -> int:
     )
     asked = parser.parse_args()
     end_tidily_on_signals()
-    started, busy = time.monotonic(), os.getloadavg()[0]
-    both: tuple[Which, ...] = ("real", "embedded")
-    late = False
-    for which in (asked.only,) if asked.only else both:
-        print(f"A fleet on the {which} server", flush=True)
-        rows = measured(which, asked.sizes, asked.real_agents)
-        print(f"{table(rows)}\n{growth(rows)}\n", flush=True)
-        late = late or any(row.spent is None for row in rows)
-    print(f"{os.cpu_count()} processors, {time.monotonic() - started:.0f} s in all")
-    if busy > QUIET:
-        print(f"the machine was busy with other things (load {busy:.1f}): these figures prove nothing")
-    return 1 if late else 0
+    return report(
+        "A fleet",
+        servers(asked.only),
+        partial(measured, sizes=asked.sizes, real_agents=asked.real_agents),
+        head=HEAD,
+        growth=growth,
+    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ lifted.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.request import urlopen
 
-from bench.run import QUIET
+from bench.report import report, servers
 from bench.story import ROOT, Asked, Spent, Story, running
 from tests.bed.either import start_server
 from tests.bed.processes import end_tidily_on_signals
@@ -82,7 +81,7 @@ class Row:
         )
 
 
-_HEAD = (
+HEAD = (
     "", "seconds", "requests", "least", "of least", "events", "hook calls", "CPU s", "MiB", "by verb",
     "Metacontroller 4.17.2",
 )  # fmt: skip
@@ -281,16 +280,6 @@ def measured(which: Which, sizes: Sequence[tuple[int, int]], decorated: int) -> 
     return rows
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Return the rows as text."""
-    lines = [_HEAD, *(row.cells for row in rows)]
-    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(len(_HEAD))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
-        for line in lines
-    )
-
-
 def growth(rows: Sequence[Row]) -> str:
     """Return what one write costs at each size: the same, where time is linear in the work."""
     lines = []
@@ -316,18 +305,13 @@ def main() -> int:
     asked = parser.parse_args()
     sizes = [(int(one.split("x")[0]), int(one.split("x")[1])) for one in asked.sizes]
     end_tidily_on_signals()
-    started, busy = time.monotonic(), os.getloadavg()[0]
-    both: tuple[Which, ...] = ("real", "embedded")
-    late = False
-    for which in (asked.only,) if asked.only else both:
-        print(f"Metacontroller on the {which} server", flush=True)
-        rows = measured(which, sizes, asked.decorated)
-        print(f"{table(rows)}\n{growth(rows)}\n", flush=True)
-        late = late or any(row.spent is None for row in rows)
-    print(f"{os.cpu_count()} processors, {time.monotonic() - started:.0f} s in all")
-    if busy > QUIET:
-        print(f"the machine was busy with other things (load {busy:.1f}): these figures prove nothing")
-    return 1 if late else 0
+    return report(
+        "Metacontroller",
+        servers(asked.only),
+        partial(measured, sizes=sizes, decorated=asked.decorated),
+        head=HEAD,
+        growth=growth,
+    )
 
 
 if __name__ == "__main__":

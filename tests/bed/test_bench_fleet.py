@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from bench.fleet import Row, growth, slowest, table
+from bench.fleet import HEAD, Row, growth, slowest
+from bench.report import table
 from bench.story import Spent
 
 
@@ -22,7 +23,7 @@ def spent(requests: int) -> Spent:
 
 def test_more_requests_than_a_handful_beside_one_a_cluster_are_said() -> None:
     rows = [Row(work="an-edit", size=100, most=112, spent=spent(requests)) for requests in (112, 113)]
-    few, many = (line.split() for line in table(rows).splitlines()[1:])
+    few, many = (line.split() for line in table(HEAD, rows).splitlines()[1:])
 
     assert few[:8] == ["an-edit", "2.0", "112", "112", "2", "7", "0.50", "64"]
     assert many[2:5] == ["113", "112", "over"]
@@ -36,7 +37,7 @@ def test_growth_is_of_what_concerns_every_cluster() -> None:
     ]
 
     assert growth(rows).strip() == "an edit: 5,000 us of CPU a cluster, 50 clusters a second"
-    assert "not done in time" in table(rows)
+    assert "not done in time" in table(HEAD, rows)
 
 
 @pytest.mark.parametrize(
