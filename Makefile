@@ -66,7 +66,7 @@ scenarios: $(READY)
 	$(BIN)/python -m tests.bed scenarios
 
 # All of it takes most of an hour; one part alone: make bench PARTS=fleet OPTIONS="--only embedded --sizes 100"
-PARTS ?= server clusters paper cel rules metacontroller fleet
+PARTS ?= server clusters paper cel rules metacontroller fleet beside
 OPTIONS ?=
 
 bench: $(READY)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from bench.changes import ALL, HURRY, TENTH, edit, replica_set
 from bench.hub import SETS, WORKS, staged
 from bench.report import report, servers
 from bench.story import PATIENCE, Asked, Spent, Story
@@ -161,24 +162,24 @@ def roll(story: Story, size: int) -> Iterator[Row]:
     fleet = Fleet(story, size)
     yield from _sent(
         fleet,
-        (f"{size:,} clusters, from nothing", Asked("POST", SETS, _replica_set("one"))),
-        (f"an edit of all {size:,}", _edit("two", _ALL)),
-        (f"an edit of {size:,}, a tenth at a time", _edit("three", _TENTH)),
+        (f"{size:,} clusters, from nothing", Asked("POST", SETS, replica_set("one"))),
+        (f"an edit of all {size:,}", edit("two", ALL)),
+        (f"an edit of {size:,}, a tenth at a time", edit("three", TENTH)),
     )
     yield from _still(story, size)
-    story.ask(_edit("four", _ALL, phase="working"))
+    story.ask(edit("four", ALL, phase="working"))
     fleet.until(fleet.is_sent)
     story.until_quiet()
-    yield fleet.row(f"an abort of all {size:,}", _edit("four", _HURRY, phase="working"), fleet.is_back)
+    yield fleet.row(f"an abort of all {size:,}", edit("four", HURRY, phase="working"), fleet.is_back)
 
 
 def really_roll(story: Story, size: int) -> Iterator[Row]:
     """Send something out to so many clusters whose agents apply it."""
     yield from _sent(
         Fleet(story, size),
-        (f"{size:,} clusters with real agents, from nothing", Asked("POST", SETS, _replica_set("one"))),
-        (f"an edit of all {size:,} with real agents", _edit("two", _ALL)),
-        (f"an edit of {size:,} with real agents, a tenth at a time", _edit("three", _TENTH)),
+        (f"{size:,} clusters with real agents, from nothing", Asked("POST", SETS, replica_set("one"))),
+        (f"an edit of all {size:,} with real agents", edit("two", ALL)),
+        (f"an edit of {size:,} with real agents, a tenth at a time", edit("three", TENTH)),
     )
 
 
@@ -205,45 +206,6 @@ def _still(story: Story, size: int) -> Iterator[Row]:
     since = story.mark()
     time.sleep(IDLE)
     yield Row(work=f"{size:,} clusters at rest", size=size, most=0, spent=story.spent(since))
-
-
-_ALL: Mapping[str, Any] = {"type": "All", "failureStrategy": "AbortAll"}
-_TENTH: Mapping[str, Any] = {"type": "Progressive", "progressive": {"maxConcurrency": "10%"}}
-_HURRY: Mapping[str, Any] = {**_ALL, "all": {"progressDeadline": "1s"}}
-
-
-def _spec(value: str, strategy: Mapping[str, Any], phase: str) -> Mapping[str, Any]:
-    manifests = [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": f"settings-{number}", "namespace": "default"},
-            "data": {"value": value, "phase": phase},
-        }
-        for number in range(3)
-    ]
-    rule = {"condition": "Progressing", "type": "CEL", "celExpressions": ["object.data.phase != 'done'"]}
-    which = {"group": "", "resource": "configmaps", "name": "settings-0", "namespace": "default"}
-    return {
-        "placementRefs": [{"name": "all", "rolloutStrategy": strategy}],
-        "manifestWorkTemplate": {
-            "workload": {"manifests": manifests},
-            "manifestConfigs": [{"resourceIdentifier": which, "conditionRules": [rule]}],
-        },
-    }
-
-
-def _replica_set(value: str) -> Mapping[str, Any]:
-    return {
-        "apiVersion": f"{WORKS}/v1alpha1",
-        "kind": "ManifestWorkReplicaSet",
-        "metadata": {"name": "app"},
-        "spec": _spec(value, _ALL, "done"),
-    }
-
-
-def _edit(value: str, strategy: Mapping[str, Any], phase: str = "done") -> Asked:
-    return Asked("PATCH", f"{SETS}/app", {"spec": _spec(value, strategy, phase)})
 
 
 def _touched(number: int) -> Asked:

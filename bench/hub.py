@@ -10,11 +10,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -43,23 +43,28 @@ _PASSES = re.compile(
 )
 
 
+Passes: TypeAlias = Callable[[], int]
+Hub: TypeAlias = Callable[[Server], AbstractContextManager[tuple[int, Passes]]]
+"""Whoever sends works out: runs on a server, and says which process that is and how many passes it has made."""
+
+
 @contextmanager
-def staged(which: Which, size: int, *, really: bool = False) -> Iterator[Story]:
-    """A fresh server with `lamina run` on it, agents, and a placement that selects everybody."""
-    with start_server(which) as server:
-        [port] = free_ports(1)
-        metrics = f"127.0.0.1:{port}"
-        with running(server, "manifestwork", "--metrics-address", metrics) as pid:
-            story = Story(
-                server,
-                pid,
-                ABOUT,
-                partial(_passes, f"http://{metrics}/metrics"),
-                others=FINALIZED if really else (),
-            )
-            _given(story, size)
-            with _spokes(server, size) if really else _agents(server):
-                yield story
+def ours(server: Server) -> Iterator[tuple[int, Passes]]:
+    """`lamina run`."""
+    [port] = free_ports(1)
+    metrics = f"127.0.0.1:{port}"
+    with running(server, "manifestwork", "--metrics-address", metrics) as pid:
+        yield pid, partial(_passes, f"http://{metrics}/metrics")
+
+
+@contextmanager
+def staged(which: Which, size: int, *, hub: Hub = ours, really: bool = False) -> Iterator[Story]:
+    """A fresh server with a hub on it, agents, and a placement that selects everybody."""
+    with start_server(which) as server, hub(server) as (pid, passes):
+        story = Story(server, pid, ABOUT, passes, others=FINALIZED if really else ())
+        _given(story, size)
+        with _spokes(server, size) if really else _agents(server):
+            yield story
 
 
 def _passes(url: str) -> int:

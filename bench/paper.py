@@ -1,17 +1,12 @@
 """
-What a test waits for, and what a simulation does: `python -m bench.paper`.
+What a simulation does: `python -m bench.paper`.
 
-A cluster from nothing to its first answer, as a fixture gives it; and an hour on
-paper in which a hundred targets move: pods, children of a hook, clusters.
+An hour on paper in which a hundred targets move: pods, children of a hook, clusters.
 """
 
-import asyncio
-import statistics
 import time
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import cache
-from typing import Any
 
 import msgspec
 import orjson
@@ -23,36 +18,13 @@ from lamina.objects.types import Obj
 from lamina.paper.kinds import POD, make
 from lamina.simulation import Simulation
 from lamina.stages import load_stages
-from lamina.testing import Cluster
 from lamina.testing.builders import config_map, custom, definition, deployment
 
 TARGETS = 100
-ROUNDS = 20
 _ROLLING = {
     "method": "RollingRecreate",
     "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
 }
-
-
-def fixture(**settings: Any) -> Callable[[], Awaitable[None]]:
-    """Return what a test does that has a cluster and asks it one thing."""
-
-    async def once() -> None:
-        async with Cluster(**settings) as cluster:
-            await cluster.given(config_map("settings"))
-
-    return once
-
-
-async def in_milliseconds(work: Callable[[], Awaitable[None]]) -> list[tuple[float, float]]:
-    """Return how long each of several rounds took, and how much of that was processor time."""
-    taken = []
-    for _ in range(ROUNDS + 1):
-        started, used = time.perf_counter(), time.process_time()
-        await work()
-        taken.append(((time.perf_counter() - started) * 1000, (time.process_time() - used) * 1000))
-    # The first also loads what every other finds loaded.
-    return taken[1:]
 
 
 class _Spec(msgspec.Struct):
@@ -144,14 +116,6 @@ def an_hour(*before: Obj, change: Obj) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    for name, settings in (
-        ("a cluster for a test, an API server only", {"simulate": "off"}),
-        ("a cluster for a test, with workloads and pods", {}),
-    ):
-        taken = asyncio.run(in_milliseconds(fixture(**settings)))
-        wall, used = (statistics.median(one) for one in zip(*taken, strict=True))
-        least = min(one for one, _ in taken)
-        print(f"{name:62} {wall:8.1f} ms   processor {used:.1f} ms, least {least:.1f} ms")
     hours: tuple[tuple[str, tuple[Obj, ...], Obj], ...] = (
         (
             f"a simulated hour, a Deployment of {TARGETS} pods",

@@ -46,12 +46,17 @@ def report(
 
 
 def table(head: Sequence[str], rows: Sequence[Measured]) -> str:
-    """Return rows as text; one may have fewer cells than the head."""
-    lines = [head, *(row.cells for row in rows)]
-    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(len(head))]
+    """Return rows as text."""
+    return aligned(head, *(row.cells for row in rows))
+
+
+def aligned(head: Sequence[str], *lines: Sequence[str]) -> str:
+    """Return lines of cells as text; a line may be shorter than the head."""
+    whole = [head, *lines]
+    widths = [max(len(line[place]) for line in whole if place < len(line)) for place in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
-        for line in lines
+        for line in whole
     )
 
 

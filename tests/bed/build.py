@@ -20,7 +20,7 @@ from tests.bed.go import go_command, go_environment
 from tests.bed.trouble import BedError
 
 MODULES = Path(__file__).parent / "go"
-LOAD = Path(__file__).parents[2] / "bench" / "load"
+BENCH = Path(__file__).parents[2] / "bench"
 KUBERNETES = "1.35.4"
 ETCD = "3.6.5"
 
@@ -91,13 +91,20 @@ E2E = Artefact(
     stamped=True,
     is_test=True,
 )
-LOAD_GENERATOR = Artefact(name="load", version="ours", module=LOAD)
+LOAD_GENERATOR = Artefact(name="load", version="ours", module=BENCH / "load")
+OCM_HUB = Artefact(
+    name="work",
+    version="1.2.0",
+    module=BENCH / "originals" / "ocm",
+    package="open-cluster-management.io/ocm/cmd/work",
+)
 
 FAMILIES: dict[str, tuple[Artefact, ...]] = {
     "real": (APISERVER, ETCD_SERVER, CONTROLLER_MANAGER),
     "kubectl": (KUBECTL_35, KUBECTL_34),
     "e2e": (E2E,),
     "load": (LOAD_GENERATOR,),
+    "originals": (OCM_HUB,),
 }
 
 
