@@ -45,7 +45,8 @@ _REQUEST = msgspec.json.Decoder(_Request)
 
 def hook(call: Call) -> Answer:
     """Want pods of an image, quickly: what is measured is the simulation, and hooks are other people's."""
-    spec = _REQUEST.decode(call.body).parent.spec
+    # What it is told of the children is most of what it is told, and this one does not look at them.
+    spec = _REQUEST.decode(call.body[: call.body.index(b',"children":')] + b"}").parent.spec
     return Said(_answer(spec.size, spec.image))
 
 

@@ -66,6 +66,7 @@ def agent(
     *,
     address: str,
     clock: Clock,
+    id: str = "",
     version: str = "",
     options: Options = DEFAULTS,
     meters: Callable[[str], Meter] = lambda name: Meter(),
@@ -75,11 +76,12 @@ def agent(
     Return the agent of the cluster that a hub knows by this name, ready to be run.
 
     `address` is where the hub is, which tells it from others with an agent on the same cluster;
+    `id` is which of them this is, where it is to be the same one with another hub;
     `version` is the one that the cluster's server says it has.
     """
     return Manager(
         client,
-        controllers(name, hub_hash(address), options=options, version=version),
+        controllers(name, hub_hash(address), id, options=options, version=version),
         clock,
         log.bind(agent=name),
         meters=meters,

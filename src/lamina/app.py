@@ -46,6 +46,7 @@ from lamina.stages import load_stages
 
 if TYPE_CHECKING:
     from lamina.agents import EmbeddedHub
+    from lamina.runtime.metrics import Metrics
 
 _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
 
@@ -72,6 +73,7 @@ class App:
         """Called when there are other clusters than before."""
         self._port = 0
         self._stages: Sequence[Stage] = ()
+        self._metrics: Metrics | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -95,6 +97,7 @@ class App:
         for name in self.settings.clusters:
             check_name(name)
         self._stages = load_stages(self.settings.stages) if self.settings.simulate == "pods" else ()
+        await self._count()
         folder = self._folders()
         self.certificates = ensure_certificates(
             folder / "pki", _hosts(self.settings.host), ADMIN.name, ("system:masters",)
@@ -152,7 +155,19 @@ class App:
             stages=self._stages,
             serves=hub.serves if hub is not None else (),
             also=(partial(hub.agent, name),) if hub is not None else (),
+            metrics=self._metrics if is_first else None,
         )
+
+    async def _count(self) -> None:
+        """Have what the families do counted and shown, where somebody wants to see it."""
+        if self.settings.metrics_address in ("", "0"):
+            return
+        from lamina.runtime.metrics import Metrics
+        from lamina.runtime.probes import listening
+
+        self._metrics = Metrics()
+        pages = listening((self.settings.metrics_address, {"/metrics": self._metrics.text}))
+        await self._stack.enter_async_context(pages)
 
     @cached_property
     def _hub(self) -> EmbeddedHub | None:

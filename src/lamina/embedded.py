@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
@@ -27,13 +27,14 @@ from lamina.clock import Clock, PacedClock
 from lamina.core.controller import AnyController
 from lamina.core.family import Family
 from lamina.errors import from_status
-from lamina.families.every import chosen
+from lamina.families.every import Manner, chosen, gated
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects.types import Made
 from lamina.product import Brings, declare, follow, install, product
 from lamina.runtime.calls import Calls
 from lamina.runtime.manager import Manager
+from lamina.runtime.meter import Meter
 from lamina.server.assembly import assemble
 from lamina.server.housekeeping import forget_old_versions, publish_groups
 from lamina.server.identity import Authenticator
@@ -43,6 +44,9 @@ from lamina.server.seed import SYSTEM_PRIORITIES, own_service
 from lamina.server.store import Store
 from lamina.settings import Settings
 from lamina.stages import load_stages
+
+if TYPE_CHECKING:
+    from lamina.runtime.metrics import Metrics
 
 CONTROLLERS = Identity("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -75,6 +79,7 @@ class EmbeddedCluster:
         stages: Sequence[Stage] | None = None,
         serves: Sequence[Brings] = (),
         also: Sequence[Callable[[EmbeddedCluster], Manager]] = (),
+        metrics: Metrics | None = None,
     ) -> None:
         """
         Make a cluster on a store, or on one that is forgotten at the end.
@@ -83,7 +88,7 @@ class EmbeddedCluster:
         PEM, that leads to trust in whoever serves this cluster, and `port` is where.
         `stages` are those that the settings name, where they have been read already.
         What `also` returns runs on it besides, for as long as it does, and what that
-        takes to be served is what `serves` brings.
+        takes to be served is what `serves` brings. `metrics` count what families do.
         """
         self.settings = settings if settings is not None else Settings()
         self.name = name
@@ -92,20 +97,20 @@ class EmbeddedCluster:
         self.reload_hooks: Callable[[], None] = lambda: None
         self.authenticator = authenticator or Authenticator({})
         self._owns_store = store is None
-        self._also, self._serves = also, serves
+        self._also, self._serves, self._metrics = also, serves, metrics
         self._authority, self._port = authority, port
         pods = self.settings.simulate == "pods"
         self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
         self._stack = AsyncExitStack()
         self._tasks: Background
-        self._ready = False
+        self._ready = asyncio.Event()
         self.managers: list[Manager] = []
         """What runs the actors, and the families if there are any."""
         self.api = assemble(
             self.store,
             self.clock.now,
             self.authenticator,
-            {"ping": _true, "log": _true, "actors": lambda: self._ready},
+            {"ping": _true, "log": _true, "actors": self._ready.is_set},
         )
         self.api.administration.clock = self.clock
         self.api.administration.settled = self.settled
@@ -137,18 +142,21 @@ class EmbeddedCluster:
 
     async def stop(self) -> None:
         """End actors and families; a store of its own finishes the writes it accepted, and ends its watches."""
-        self._ready = False
+        self._ready.clear()
         await self._stack.aclose()
+        # Those who knew each other would stay until somebody looks for garbage.
+        self.managers.clear()
+        self.api.administration.settled = _at_once
 
     @property
     def is_ready(self) -> bool:
         """Say whether everything that belongs to it is there."""
-        return self._ready
+        return self._ready.is_set()
 
     @property
     def is_idle(self) -> bool:
         """Say whether everybody who runs on it has nothing to do but wait."""
-        return self._ready and all(manager.is_idle for manager in self.managers)
+        return self._ready.is_set() and all(manager.is_idle for manager in self.managers)
 
     async def request(
         self,
@@ -199,10 +207,12 @@ class EmbeddedCluster:
             await self._start_families(families)
         for manager in self._also:
             await self._run(manager(self), tasks)
-        self._ready = True
+        self._ready.set()
 
     def _families(self) -> Sequence[Family]:
-        return chosen(self.settings.families) if self.settings.simulate != "off" else ()
+        said = self.settings
+        manner = Manner(schedules=said.scheduler, manifest_limit=said.manifest_limit)
+        return chosen(said.families, gated(manner, said.feature_gates)) if said.simulate != "off" else ()
 
     async def _seed(self) -> None:
         """Create what is there from the beginning, where it is not there yet."""
@@ -220,7 +230,7 @@ class EmbeddedCluster:
 
     async def _ensure(self, path: str, obj: Made) -> None:
         name = obj["metadata"]["name"]
-        if (await self.request("GET", f"{path}/{name}", user=ITSELF)).status == 200:
+        if self.api.answer_now(Request("GET", f"{path}/{name}", user=ITSELF)) is not None:
             return
         answer = await self.request("POST", path, body=orjson.dumps(obj), user=ITSELF)
         if answer.status not in (201, 409):
@@ -252,19 +262,22 @@ class EmbeddedCluster:
         return actors
 
     async def _start_families(self, families: Sequence[Family]) -> None:
-        client, hooks = self.client(), Hooks(self.settings.hooks, log)
+        counted, hooks = self._metrics, Hooks(self.settings.hooks, log)
+        client = self.client()
         await hooks.start()
         self._stack.push_async_callback(hooks.close)
-        calls = Calls(local=hooks.find)
+        calls = Calls(local=hooks.find, meter=counted.calls if counted is not None else None)
         self._stack.push_async_callback(calls.close)
         checks = [check for family in families for check in family.checks]
         inside = Inside(checks, client, self._port, log)
+        self._stack.callback(self.api.plane.asker.here.clear)
         await inside.answer(self.api.plane.asker.here)
         await declare(self.client(ITSELF), hooks.manifests)
         # They end before the hooks they would call.
         tasks = await self._stack.enter_async_context(Background())
         tasks.start(inside.keep())
-        manager = product(client, families, self.clock, calls, discovers=_DISCOVERS)
+        meters = counted.of if counted is not None else lambda name: Meter()
+        manager = product(client, families, self.clock, calls, meters=meters, discovers=_DISCOVERS)
         await self._run(manager, tasks)
         if self.settings.hooks:
             self.reload_hooks = hooks.reload
@@ -297,9 +310,10 @@ class Background:
         self._tasks.append(task)
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _say_why(task: asyncio.Task[None]) -> None:
@@ -310,3 +324,7 @@ def _say_why(task: asyncio.Task[None]) -> None:
 
 def _true() -> bool:
     return True
+
+
+async def _at_once() -> None:
+    """Wait for nobody: nobody is there any more."""

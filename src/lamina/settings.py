@@ -53,11 +53,27 @@ class Settings:
         "all",
         "Which families run, comma-separated (metacontroller, manifestwork), or all, or none. With simulate off, none.",
     )
+    scheduler: bool = _setting(
+        True,
+        "Choose clusters for Placements; if not, another scheduler writes the decisions.",
+    )
+    manifest_limit: int = _setting(
+        512_000, "How many bytes all manifests of a ManifestWork may have together."
+    )
+    feature_gates: str = _setting(
+        "",
+        "What is left out or not: ManifestWorkReplicaSet and CleanUpCompletedManifestWork, "
+        "each =true or =false, comma-separated.",
+    )
     hooks: tuple[Path, ...] = _setting(
         (), "Python files whose hooks run beside the families; comma-separated in the environment."
     )
     clusters: tuple[str, ...] = _setting(
         (), "Clusters beside the first: how many (cluster1, cluster2, ...), or their names, comma-separated."
+    )
+    metrics_address: str = _setting(
+        "0",
+        "Where what the families do is counted, at /metrics: HOST:PORT, :PORT on every interface; 0 for nowhere.",
     )
     log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
     log_format: str = _setting("text", "How log lines look: text or json.")
@@ -90,6 +106,11 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> 
     return Settings(**chosen)
 
 
+def checked(**values: Any) -> Settings:
+    """Return settings of these values, the rest at their defaults; raises SettingsError for what makes no sense."""
+    return Settings(**{name: _parse(name, value, "settings") for name, value in values.items()})
+
+
 def _file(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(path.read_text())
@@ -114,7 +135,7 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 return tuple(Path(file).expanduser().absolute() for file in files if file)
             case "clusters":
                 return _clusters(value)
-            case "ephemeral":
+            case "ephemeral" | "scheduler":
                 return (
                     value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
                 )
@@ -123,6 +144,13 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 if not 0 <= port <= 65535:
                     raise ValueError
                 return port
+            case "metrics_address":
+                return _address(str(value))
+            case "manifest_limit":
+                limit = int(value)
+                if limit < 1:
+                    raise ValueError
+                return limit
             case "nodes":
                 nodes = int(value)
                 if not 0 <= nodes <= 1000:
@@ -145,6 +173,13 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 return str(value)
     except (ValueError, KeyError, TypeError):
         raise SettingsError(f"{source}: {value!r} is no {name.replace('_', ' ')}", hint=_hint(name)) from None
+
+
+def _address(text: str) -> str:
+    _, colon, port = text.rpartition(":")
+    if text not in ("", "0") and not (colon and 0 <= int(port) <= 65535):
+        raise ValueError
+    return text
 
 
 def _clusters(value: Any) -> tuple[str, ...]:

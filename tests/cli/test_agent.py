@@ -15,6 +15,7 @@ from tests.cli.test_up_and_down import api_of
 
 HUB = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 WORKS = "/apis/work.open-cluster-management.io/v1/namespaces/east/manifestworks"
+RECORDS = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks"
 TEXT = "/api/v1/namespaces/default/configmaps/text"
 
 
@@ -58,6 +59,7 @@ def test_what_keeps_an_agent_from_starting_is_said_in_a_sentence(lamina: Lamina,
     absent = tmp_path / "none-such"
     said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", str(absent), code=1).stderr
     assert f"{absent}" in said and "Traceback" not in said
+    assert "hint: name the hub's with --hub-kubeconfig FILE" in said
 
     broken = tmp_path / "broken"
     broken.write_text("clusters: [")
@@ -95,7 +97,7 @@ def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(
         folder.mkdir()
     spoke, hub = api_of(spoke_file, folders[0]), api_of(hub_file, folders[1])
     process = lamina.start(
-        "agent", "--join", "--cluster", "east",
+        "agent", "--join", "--cluster", "east", "--agent-id", "first-of-east",
         "--hub-kubeconfig", str(hub_file), "--kubeconfig", str(spoke_file),
     )  # fmt: skip
     assert process.stderr is not None
@@ -109,6 +111,8 @@ def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(
         eventually(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
         eventually(lambda: spoke.get(TEXT).json.get("data") == {"colour": "red"})
         eventually(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Available") == "True")
+        (record,) = spoke.get(RECORDS).json["items"]
+        assert record["spec"]["agentID"] == "first-of-east"
 
         hub.delete(f"{WORKS}/text")
         eventually(lambda: spoke.get(TEXT).code == 404)

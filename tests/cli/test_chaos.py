@@ -48,7 +48,7 @@ def test_lengths_of_time_are_read_and_said(text: str, seconds: float) -> None:
     assert length(as_length(seconds), "TIME") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "0s", "-5s"])
+@pytest.mark.parametrize("text", ["", "soon", "0s", "-5s", "nan", "inf", "1000000h"])
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="TIME: expected a length of time such as 30s, 10m or 1d"):
         length(text, "TIME")
@@ -103,8 +103,33 @@ def test_what_makes_no_sense_is_said(lamina: Lamina) -> None:
     assert "400<=x<=599" in lamina("chaos", "refuse", "200", code=2).stderr
     assert "nothing that is broken is called 'x'" in lamina("chaos", "stop", "x", code=1).stderr
     assert "TIME: expected a length of time" in lamina("clock", "wind", "soon", code=1).stderr
+    assert "N: expected a number from 0 to 1000000" in lamina("clock", "speed", "nan", code=1).stderr
+    assert "TIME: expected a day at most" in lamina("chaos", "slow", "25h", code=1).stderr
+    for option in ("--verbs", "--resources", "--users", "--path"):
+        assert f"{option} names nothing" in lamina("chaos", "silence", option, " ,", code=1).stderr
+    never = lamina("chaos", "cut-watches", "--verbs", "list", code=1).stderr
+    assert "--verbs: this fault never meets a request to list" in never
     both = lamina("chaos", "stale", "1s", "--versions", "2", code=1).stderr
     assert "stale takes TIME or --versions" in both
+
+
+def test_all_that_is_said_of_a_fault_reaches_the_server(lamina: Lamina) -> None:
+    started(lamina, "--simulate", "off")
+
+    lamina(
+        "chaos", "refuse", "429", "--retry-after", "7", "--after", "--verbs", "get, list", "--resources", "pods,secrets",
+        "--path", "/api/*", "--users", "jane,system:*", "--rate", "20%", "--times", "3", "--seed", "9",
+    )  # fmt: skip
+    lamina("chaos", "stale", "30s")
+    lamina("chaos", "cut-watches", "--after-events", "5")
+
+    refuse, stale, cut = broken(lamina)
+    assert {key: refuse[key] for key in refuse if key not in ("id", "what", "sort", "met")} == {
+        "fault": "refuse", "code": 429, "retryAfter": 7, "after": True, "verbs": ["get", "list"],
+        "resources": ["pods", "secrets"], "path": "/api/*", "users": ["jane", "system:*"], "rate": 0.2,
+        "times": 3, "seed": 9,
+    }  # fmt: skip
+    assert (stale["seconds"], cut["events"]) == (30, 5)
 
 
 def test_a_silent_server_is_mended_and_can_be_stopped(lamina: Lamina) -> None:
@@ -118,7 +143,7 @@ def test_a_silent_server_is_mended_and_can_be_stopped(lamina: Lamina) -> None:
 
 
 def test_time_is_shown_wound_and_paced(lamina: Lamina) -> None:
-    started(lamina, "--simulate", "off", "--speed", "0")
+    started(lamina, "--simulate", "off", "--speed", "0", "--clusters", "east")
     before = json.loads(lamina("clock", "show", "-o", "json").stdout)
     assert before["speed"] == 0
 
@@ -126,6 +151,9 @@ def test_time_is_shown_wound_and_paced(lamina: Lamina) -> None:
     assert "speed  60" in lamina("clock", "speed", "60").stdout
 
     assert json.loads(lamina("clock", "show", "-o", "json").stdout)["now"] > before["now"]
+    assert "speed  60" in lamina("clock", "show", "--context", "east").stdout
+    refused = lamina("clock", "wind", "1m", "--context", "east", code=1).stderr
+    assert "all clusters of a server have one clock: it is wound at the server's own address" in refused
 
 
 @pytest.mark.parametrize("text", ["fast", "-1", "1e9"])

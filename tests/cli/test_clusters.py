@@ -59,6 +59,11 @@ def test_what_cannot_be_done_to_clusters_is_said(lamina: Lamina) -> None:
     assert "is the first cluster" in lamina("clusters", "add", "lamina", code=1).stderr
     assert "the first cluster stays" in lamina("clusters", "remove", "--yes", "lamina", code=1).stderr
     assert 'there is no cluster "west"' in lamina("clusters", "remove", "--yes", "west", code=1).stderr
+    inside = "east/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+    for odd in (inside, "..", "a b"):
+        said = lamina("clusters", "remove", "--yes", odd, code=1).stderr
+        assert f'"{odd}" is no name for a cluster' in said
+    assert '"a/b" is no name for a cluster' in lamina("clusters", "add", "north", "a/b", code=1).stderr
     asked = lamina("clusters", "remove", "east", code=130)
     assert "Remove east and everything in there?" in asked.stderr
     assert listed(lamina) == ["lamina", "east"]

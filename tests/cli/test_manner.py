@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from lamina.cli import manner
 from lamina.cli.run import run
+from lamina.errors import SettingsError
+from lamina.families.every import chosen
 
 
 def flags(*arguments: str) -> manner.Flags:
@@ -40,6 +42,48 @@ def test_the_log_is_as_either_name_says(arguments: list[str], level: str, form: 
 def test_a_level_that_there_is_not_is_refused() -> None:
     with pytest.raises(click.BadParameter, match='got "loud"'):
         manner.log_level(flags("--zap-log-level", "loud"))
+
+
+@pytest.mark.parametrize(
+    ("argument", "leads", "debugs"),
+    [
+        ("--leader-election",       True,  False),
+        ("--leader-election=true",  True,  False),
+        ("--leader-election=false", False, False),
+        ("--leader-election=0",     False, False),
+        ("--no-leader-election",    False, False),
+        ("--zap-devel=true",        True,  True),
+        ("--zap-devel=False",       True,  False),
+    ],
+)  # fmt: skip
+def test_a_switch_may_have_a_value_as_manifests_of_the_original_give_it(
+    argument: str, leads: bool, debugs: bool
+) -> None:
+    made = flags(argument, "--metrics-address=:9999")
+
+    assert (made["leader_election"], made["zap_devel"]) == (leads, debugs)
+    assert made["metrics_address"] == ":9999"
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match='expected true or false, got "perhaps"'):
+        flags("--leader-election=perhaps")
+
+
+def test_a_selector_without_a_meaning_is_said_with_its_option() -> None:
+    with pytest.raises(click.BadParameter, match="found '=='") as refused:
+        manner.manner(flags("--target-label-selector", "=="))
+
+    assert refused.value.param_hint == "--target-label-selector"
+
+
+@pytest.mark.parametrize("option", ["--metrics-address", "--health-probe-bind-address", "--pprof-address"])
+def test_an_address_that_is_none_is_said_with_its_option(option: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected an address like HOST:PORT") as refused:
+        flags(option, "nope")
+
+    assert refused.value.param is not None and option in refused.value.param.opts
+    assert flags(option, ":9999") and flags(option, "0")
 
 
 def test_leases_are_kept_as_either_name_says() -> None:
@@ -109,3 +153,15 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], complaint: str) ->
 
     assert said.exit_code == 2
     assert complaint in said.output
+
+
+def test_what_is_left_out_is_said_as_elsewhere() -> None:
+    gates = "ManifestWorkReplicaSet=false, CleanUpCompletedManifestWork=True"
+    made = manner.manner(flags("--feature-gates", gates))
+    assert (made.replica_sets, made.cleans_up) == (False, True)
+    names = [one.name for one in chosen("manifestwork", made)[0].controllers]
+    assert "manifestworkreplicaset" not in names
+    assert "finished-works" in names
+
+    with pytest.raises(SettingsError, match='got "Other=true"'):
+        manner.manner(flags("--feature-gates", "Other=true"))

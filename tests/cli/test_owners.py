@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.bed.patience import eventually, settles_at
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
 from tests.cli.test_up_and_down import api_of
+from tests.scenarios.story import free_port
 
 HOOKS = """
 import lamina
@@ -64,6 +66,7 @@ def lamina(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lamina]:
     command = Lamina(tmp_path_factory.mktemp("home"))
     file = command.home / "hooks.py"
     file.write_text(HOOKS)
+    command.said["LAMINA_METRICS_ADDRESS"] = f"127.0.0.1:{free_port()}"
     command("up", "--detach", "--ephemeral", "--port", "0", "--hooks", str(file))
     server = api(command)
     for plural, kind in (("sets", "Set"), ("singles", "Single")):
@@ -125,6 +128,23 @@ def test_get_says_who_is_where(lamina: Lamina) -> None:
     assert json.loads(lamina("get", "-n", "elsewhere", "-o", "json").stdout) == []
 
 
+def test_what_the_families_do_is_counted_where_that_is_asked_for(lamina: Lamina) -> None:
+    given_set(lamina, "counted", "red")
+
+    with urlopen(f"http://{lamina.said['LAMINA_METRICS_ADDRESS']}/metrics", timeout=60) as page:
+        told = page.read().decode()
+
+    name = 'controller="CompositeController-rolls"'
+    for count in (
+        f'controller_runtime_reconcile_total{{{name},result="success"}}',
+        f'workqueue_adds_total{{{name},name="CompositeController-rolls"}}',
+        f'lamina_objects_written_total{{{name},deed="created",kind="ConfigMap"}}',
+        'metacontroller_sync_requests_total{code="200",controller_name="rolls",controller_type="CompositeController"',
+    ):
+        (line,) = [one for one in told.splitlines() if one.startswith(count)]
+        assert float(line.rpartition(" ")[2]) >= 1
+
+
 def test_an_owner_whose_children_do_not_roll_is_listed_without_a_number(lamina: Lamina) -> None:
     api(lamina).post(
         f"{GROUP}/singles",
@@ -140,6 +160,10 @@ def test_an_owner_whose_children_do_not_roll_is_listed_without_a_number(lamina: 
 
     assert line.split()[:5] == ["default", "single/one", "-", "-", "unnumbered"]
     assert "has no revisions" in lamina("rollback", "single/one", code=1).stderr
+    nothing = "single default/one has no revisions: none of its children's kinds rolls"
+    assert nothing in lamina("revisions", "list", "single/one").stderr
+    assert json.loads(lamina("revisions", "list", "single/one", "-o", "json").stdout) == []
+    assert nothing in lamina("revisions", "diff", "single/one", code=1).stderr
 
 
 def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
@@ -159,7 +183,8 @@ def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
     ]
     assert lamina("revisions", "diff", "set/past").stdout == "spec.colour: 'green' became 'blue'\n"
     two = ("revisions", "diff", "set/past", "--from", "1", "--to", "2")
-    assert json.loads(lamina(*two, "-o", "json").stdout)[0]["path"] == ["spec", "colour"]
+    (change,) = json.loads(lamina(*two, "-o", "json").stdout)
+    assert (change["path"], change["before"], change["after"]) == (["spec", "colour"], "red", "green")
     refused = lamina("revisions", "diff", "set/past", "--to", "9", code=1).stderr
     assert "set default/past has no revision 9: the revisions kept are 1, 2, 3" in refused
     assert "hint: see what each one holds with `lamina revisions list set/past`" in refused
@@ -190,7 +215,9 @@ def test_explain_says_what_would_happen_and_asks_the_hooks(lamina: Lamina) -> No
     assert told["controller"] == "CompositeController-rolls"
     assert told["stages"] == []
     assert lamina("explain", "set/why", *hooks).stdout.startswith("CompositeController-rolls: ")
-    assert "was given no hooks file" in lamina("explain", "set/why", code=1).stderr
+    lacks = lamina("explain", "set/why", code=1).stderr
+    assert "was given no hooks file" in lacks
+    assert "`lamina explain --hooks FILE`" in lacks
     assert "is not there, or no controller cares" in lamina("explain", "set/none", *hooks, code=1).stderr
     assert "the server serves no kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
 
@@ -204,6 +231,29 @@ def test_who_is_not_there_is_not_waited_for(lamina: Lamina) -> None:
     assert "'setled' is not one of" in lamina("watch", "set/nobody", "--until", "setled", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "target", "code", "because"),
+    [
+        ("get",            "set/",   1, "expected KIND or KIND/NAME, got 'set/'"),
+        ("get",            "/x",     1, "expected KIND or KIND/NAME, got '/x'"),
+        ("watch",          "set/a/b", 1, "expected KIND or KIND/NAME, got 'set/a/b'"),
+        ("explain",        "set",    1, "expected KIND/NAME, got 'set'"),
+        ("rollback",       "set",    1, "expected KIND/NAME, got 'set'"),
+        ("revisions list", "set",    1, "expected KIND/NAME, got 'set'"),
+        ("rollback --to-revision 1 -n nowhere", "set/a", 1, "-n says in which namespace to look"),
+        ("revisions diff --from 0", "set/a", 2, "0 is not in the range x>=1"),
+        ("get --context nope", "set/a", 1, "the contexts are lamina"),
+    ],
+)  # fmt: skip
+def test_whoever_asks_for_something_meaningless_is_told_what_to_ask_for(
+    lamina: Lamina, command: str, target: str, code: int, because: str
+) -> None:
+    refused = lamina(*command.split(), target, "-o", "json", code=code)
+
+    assert because in refused.stderr
+    assert refused.stdout == ""
+
+
 def test_who_is_deleted_is_waited_for_no_longer(lamina: Lamina) -> None:
     given_set(lamina, "leaving", "red")
     watching = subprocess.Popen(
@@ -214,12 +264,15 @@ def test_who_is_deleted_is_waited_for_no_longer(lamina: Lamina) -> None:
         text=True,
     )
     assert watching.stdout is not None
-    assert json.loads(watching.stdout.readline())["state"] == "settled"
+    first = json.loads(watching.stdout.readline())
+    assert first["state"] == "settled"
     api(lamina).delete(f"{SETS}/leaving")
 
     told, wrong = watching.communicate(timeout=120)
 
-    assert json.loads(told.splitlines()[-1])["state"] == "gone"
+    last = json.loads(told.splitlines()[-1])
+    assert last["state"] == "gone"
+    assert last.keys() == first.keys(), "whoever reads one line can read them all"
     assert watching.returncode == 1
     assert "set default/leaving was deleted before it was held" in wrong
 

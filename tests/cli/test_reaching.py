@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lamina.cli.reaching import reach
+from lamina.cli.reaching import reach, with_client
 from lamina.cli.running import Running, record
+from lamina.errors import SettingsError, Unreachable
 
 
 def kubeconfig(folder: Path, server: str) -> Path:
@@ -30,6 +31,28 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPat
     mine = kubeconfig(tmp_path, "mine")
     record(Running(os.getpid(), "https://127.0.0.1:7001", str(mine), str(tmp_path / "state"), "now"))
     return monkeypatch
+
+
+def test_a_kubeconfig_that_is_not_there_is_said_with_whoever_names_it(
+    environ: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match="there is no kubeconfig: .*/nope") as refused:
+        reach(tmp_path / "nope", "")
+    assert "name another with --kubeconfig FILE" in str(refused.value.hint)
+
+    environ.setenv("KUBECONFIG", str(tmp_path / "nope"))
+    with pytest.raises(SettingsError) as refused:
+        reach(None, "")
+    assert "$KUBECONFIG says so" in str(refused.value.hint)
+
+
+def test_a_server_that_does_not_answer_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    access = reach(kubeconfig(tmp_path, "127.0.0.1:1"), "")
+
+    with pytest.raises(Unreachable) as silent:
+        with_client(access, lambda client: client.discover())
+
+    assert "is https://127.0.0.1:1 running" in str(silent.value.hint)
 
 
 def test_a_server_that_the_environment_names_goes_before_its_kubeconfig(

@@ -46,6 +46,8 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "web.yaml").write_text(WEB)
     (tmp_path / "state.yaml").write_text(NOTHING)
     (tmp_path / "failures.yaml").write_text('images: [{image: "web:2", fails: crash}]\n')
+    (tmp_path / "items.yaml").write_text("apiVersion: v1\nkind: List\nitems: [1]\n")
+    (tmp_path / "nameless.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: c-}\n")
     return tmp_path
 
 
@@ -122,11 +124,24 @@ def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: 
     [
         (("nowhere.yaml", "--state", "state.yaml"), "cannot read nowhere.yaml"),
         (("-", "--state", "-"), "standard input can be read only once"),
-        (("web.yaml", "--state", "state.yaml", "--for", "long"), 'expected a duration such as "10s"'),
+        (
+            ("web.yaml", "--state", "state.yaml", "--for", "long"),
+            "--for: expected a length of time such as 30s",
+        ),
+        (
+            ("web.yaml", "--state", "state.yaml", "--for", "-5m"),
+            "--for: expected a length of time such as 30s",
+        ),
+        (
+            ("web.yaml", "--state", "state.yaml", "--ready-after", "x"),
+            "--ready-after: expected a length of time",
+        ),
         (("--state", "state.yaml", "--rollback", "deploymentt/web"), "no kind 'deploymentt'"),
         (("--state", "state.yaml", "--rollback", "deployment/web"), "nobody rolls anything out for it"),
         (("--state", "state.yaml", "--delete", "deployment/web"), "deployment default/web not found"),
-        (("--state", "failures.yaml"), "expected manifests"),
+        (("--state", "failures.yaml"), "expected manifests, got something without kind"),
+        (("--state", "items.yaml"), "expected manifests, got int"),
+        (("nameless.yaml", "--state", "state.yaml"), "a ConfigMap with a generateName cannot be applied"),
     ],
 )
 def test_what_makes_no_sense_is_a_sentence(
@@ -134,7 +149,7 @@ def test_what_makes_no_sense_is_a_sentence(
 ) -> None:
     monkeypatch.chdir(files)
 
-    done = lamina("simulate", *arguments, code=2 if said.startswith("expected a duration") else 1)
+    done = lamina("simulate", *arguments, code=1)
 
     assert said in done.stderr
 
@@ -202,6 +217,25 @@ def test_a_change_is_played_against_a_running_server(lamina: Lamina, files: Path
 
     assert "create replicaset default/web-" in done.stdout
     assert api.get(f"{web}/web").json["spec"] == seen["spec"]
+
+
+def test_a_change_is_played_in_the_time_of_its_server(lamina: Lamina, files: Path) -> None:
+    """What is there was stamped by a clock that somebody wound: a deadline counts from then, and not from today."""
+    started(lamina, "--families", "none", "--simulate", "controllers", "--speed", "0")
+    lamina("clock", "wind", "2d")
+    lamina("kubectl", "create", "deployment", "web", "--image=web:1")
+    lamina("clock", "wind", "1s")
+    shown = lamina("kubectl", "get", "deployment", "web", "-o", "yaml").stdout
+    (files / "same.yaml").write_text(shown)
+
+    failures = files / "unready.yaml"
+    failures.write_text('images: [{image: "web:1", fails: unready}]')
+    done = lamina("simulate", str(files / "same.yaml"), "--failures", str(failures), "-o", "json", code=2)
+
+    told = [
+        one["after"] for one in json.loads(done.stdout)["story"] if one["object"] == "deployment default/web"
+    ]
+    assert any(500 < after <= 601 for after in told)
 
 
 def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: Lamina, files: Path) -> None:

@@ -254,6 +254,13 @@ def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str, com
         read_kubeconfig(tmp_path / "config")
 
 
+def test_a_name_that_is_not_there_is_said_with_those_that_are(tmp_path: Path) -> None:
+    for broken, hint in (({"current-context": "z"}, "the contexts are "), ({"contexts": [], "current-context": ""}, "there are no contexts")):  # fmt: skip
+        with pytest.raises(SettingsError) as refused:
+            read_kubeconfig(config(tmp_path, **broken))
+        assert str(refused.value.hint).startswith(hint)
+
+
 def test_where_there_is_no_kubeconfig_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no kubeconfig") as refused:
         read_kubeconfig([tmp_path / "a", tmp_path / "b"])

@@ -144,38 +144,32 @@ async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, name
         assert await waiting == "late"
 
 
-async def test_what_is_heard_at_once_and_what_is_read_is_everything_in_order(
-    client: Client, namespace: str
-) -> None:
-    version = (await client.list(CONFIG_MAP, namespace)).version
+async def test_whoever_follows_is_told_everything_once_and_in_order(client: Client, namespace: str) -> None:
+    await client.create(config_map(namespace, "there", labels={"mine": "yes"}))
     names = [f"n{number}" for number in range(12)]
     told: list[str] = []
+    came = asyncio.Event()
 
-    def hear(event: WatchEvent) -> bool:
-        # Every third is refused, and has to be read.
-        name = meta.name(event["object"])
-        if event["type"] != "ADDED" or int(name[1:]) % 3 == 0:
-            return False
-        told.append(name)
-        return True
+    def hear(event: WatchEvent) -> None:
+        told.append(meta.name(event["object"]) if event["type"] == "ADDED" else event["type"])
+        came.set()
 
-    async def read() -> None:
-        watch = client.watch(CONFIG_MAP, namespace, version=version, labels="mine", hear=hear)
-        async with aclosing(watch) as events:
-            async for event in events:
-                if event["type"] == "ADDED":
-                    told.append(meta.name(event["object"]))
-                if names[-1] in told:
-                    return
+    async def until(last: str) -> None:
+        async with asyncio.timeout(60):
+            while last not in told:
+                came.clear()
+                await came.wait()
 
-    reading = asyncio.ensure_future(read())
+    following = asyncio.ensure_future(
+        client.follow(CONFIG_MAP, hear, namespace, initial=True, labels="mine", seconds=600)
+    )
+    await until("BOOKMARK")
     for name in names:
         await client.create(config_map(namespace, name, labels={"mine": "yes"}))
-    await client.create(config_map(namespace, "n12", labels={"mine": "yes"}))
+    await until(names[-1])
+    following.cancel()
 
-    async with asyncio.timeout(60):
-        await reading
-    assert [name for name in dict.fromkeys(told) if name != "n12"] == names
+    assert [one for one in told if one != "BOOKMARK"] == ["there", *names]
 
 
 async def test_a_line_longer_than_any_buffer_arrives_whole(client: Client, namespace: str) -> None:

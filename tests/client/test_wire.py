@@ -1,7 +1,6 @@
 """What goes over the line, against a server that says what it was told to say."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import given
@@ -32,36 +31,32 @@ def script() -> Script:
     lists(binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=8), lists(integers(1, 30))
 )
 def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts: list[int]) -> None:
-    whole = b"".join(line + b"\n" for line in wanted)
+    left = b"".join(line + b"\n" for line in wanted)
+    read: list[bytes] = []
+    rest = b""
+    for cut in (*cuts, len(left)):
+        lines, rest = wire.lines(rest, left[:cut])
+        read += lines
+        left = left[cut:]
 
-    async def pieces() -> AsyncIterator[bytes]:
-        rest = whole
-        for cut in cuts:
-            yield rest[:cut]
-            rest = rest[cut:]
-        yield rest
-
-    async def read() -> list[bytes]:
-        return [line async for line in wire.lines(pieces())]
-
-    assert asyncio.run(read()) == [line for line in wanted if line]
+    assert read == [line for line in wanted if line]
+    assert rest == b""
 
 
-async def test_an_end_without_a_newline_is_no_line() -> None:
-    async def pieces() -> AsyncIterator[bytes]:
-        yield b'{"whole": 1}\n{"hal'
-
-    assert [line async for line in wire.lines(pieces())] == [b'{"whole": 1}']
+def test_an_end_without_a_newline_is_no_line() -> None:
+    assert wire.lines(b'{"wh', b'ole": 1}\n{"hal') == ([b'{"whole": 1}'], b'{"hal')
 
 
 async def test_whoever_is_told_to_come_back_comes_back(script: Script) -> None:
     busy = Reply(429, TooManyRequests("storage is (re)initializing").status(), headers={"retry-after": "0"})
     script.reply("GET", PATH, busy, busy, config_map("a", 1))
 
-    found = await Client(script).get(A)
+    again: list[tuple[str, int]] = []
+    found = await Client(script, retried=lambda method, code: again.append((method, code))).get(A)
 
     assert found["metadata"]["name"] == "a"
     assert len([one for one in script.asked if one.path == PATH]) == 3
+    assert again == [("GET", 429)] * 2
 
 
 async def test_patience_ends(script: Script) -> None:

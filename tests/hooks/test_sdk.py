@@ -69,7 +69,7 @@ def test_a_composite_says_what_it_is_about() -> None:
         "ctl.example.com/v1",
         "catsets",
     )
-    assert spec.parent_resource.label_selector == {"matchLabels": {"team": "cats"}}
+    assert spec.parent_resource.label_selector == api.LabelSelector(match_labels={"team": "cats"})
     assert spec.parent_resource.revision_history == api.RevisionHistory(
         field_paths=("spec.template",), limit=5
     )
@@ -93,11 +93,10 @@ def test_a_decorator_says_what_it_is_about() -> None:
     spec = api.decorator(hook.manifest("http://hooks.default/"))
 
     assert [one.resource for one in spec.resources] == ["pods", "statefulsets"]
-    assert spec.resources[1].label_selector == {"matchLabels": {"a": "b"}}
-    assert spec.resources[1].annotation_selector == {
-        "matchAnnotations": {"c": "d"},
-        "matchExpressions": [{"key": "e", "operator": "Exists"}],
-    }
+    assert spec.resources[1].label_selector == api.LabelSelector(match_labels={"a": "b"})
+    assert spec.resources[1].annotation_selector == api.AnnotationSelector(
+        match_annotations={"c": "d"}, match_expressions=(api.Requirement(key="e", operator="Exists"),)
+    )
     assert spec.hooks is not None and spec.hooks.sync is not None and spec.hooks.sync.webhook is not None
     assert spec.hooks.sync.version == "v2"
     assert spec.hooks.sync.webhook.url == "http://hooks.default/extras/sync"

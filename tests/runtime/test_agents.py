@@ -95,6 +95,37 @@ async def test_each_agent_applies_what_its_own_namespace_has(app: App) -> None:
     await until_gone(hub, Ref(WORK, "ManifestWork", "east", "text"))
 
 
+async def test_a_mark_that_two_works_state_goes_when_its_own_work_gives_the_object_up(app: App) -> None:
+    """To state it no more is not enough, since the other work still does under a name of its own."""
+    hub, spoke = app.client(), client_of(app, "east")
+    await app.settled()
+    for name in ("one", "two"):
+        made = work("east", "text")
+        made["metadata"]["name"] = name
+        which = {"group": "", "resource": "configmaps", "namespace": "default", "name": "text"}
+        how = {"force": True, "fieldManager": f"work-agent-{name}"}
+        strategy = {"type": "ServerSideApply", "serverSideApply": how}
+        made["spec"]["manifestConfigs"] = [{"resourceIdentifier": which, "updateStrategy": strategy}]
+        await hub.create(made)
+        await app.settled()
+    await until(spoke, at("text"), lambda obj: _owners(obj) == ["one", "two"])
+
+    first = Ref(WORK, "ManifestWork", "east", "one")
+    await hub.patch(first, {"spec": {"deleteOption": {"propagationPolicy": "Orphan"}}})
+
+    await until(spoke, at("text"), lambda obj: _owners(obj) == ["two"])
+    await until(hub, first, lambda obj: _applied_generation(obj) == 2)
+
+
+def _owners(obj: Made | None) -> list[str]:
+    return [one["name"].rpartition("-")[2] for one in meta.owner_refs(obj or {})]
+
+
+def _applied_generation(obj: Made | None) -> int:
+    said: list[Any] = ((obj or {}).get("status") or {}).get("conditions") or []
+    return next((one["observedGeneration"] for one in said if one["type"] == "Applied"), 0)
+
+
 async def test_an_agent_that_is_cut_off_from_the_hub_holds_up_no_other(app: App) -> None:
     hub = app.client()
     await app.settled()

@@ -122,6 +122,16 @@ async def test_a_clock_goes_on_from_the_present_at_another_pace() -> None:
     assert clock.now() >= start + 2 * MINUTE
 
 
+async def test_a_change_of_pace_does_not_count_again_what_has_passed() -> None:
+    clock = PacedClock()
+    clock._since -= MINUTE
+    before = clock.now()
+
+    clock.run_at(1000.0)
+
+    assert timedelta(0) <= clock.now() - before < 1000 * MINUTE
+
+
 async def test_time_passes_alarm_by_alarm_and_each_is_seen_to_before_the_next() -> None:
     clock, heard = ManualClock(), list[str]()
     start = clock.now()

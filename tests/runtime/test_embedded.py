@@ -11,13 +11,13 @@ from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import Plan
 from lamina.core.questions import Answers
 from lamina.embedded import Background, EmbeddedCluster
-from lamina.errors import StoreError
+from lamina.errors import BadRequest, StoreError
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 from lamina.runtime.manager import Manager
 from lamina.server.memory import MemoryStore
 from lamina.server.store import Key
-from lamina.settings import Settings
+from lamina.settings import Settings, checked
 from tests.runtime.cluster import at, config_map, until_there
 
 OFF = Settings(simulate="off")
@@ -44,6 +44,28 @@ async def test_it_answers_before_it_is_ready_and_says_that_it_is_not() -> None:
     assert (await cluster.request("GET", "/livez/ping")).status == 200
     assert (await cluster.request("GET", "/readyz")).status == 500
     assert not cluster.is_ready
+
+
+async def test_its_families_run_as_its_settings_say() -> None:
+    settings = checked(
+        families="manifestwork",
+        scheduler=False,
+        manifest_limit=10,
+        feature_gates="CleanUpCompletedManifestWork=false",
+    )
+    work = {
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": {"name": "large", "namespace": "default"},
+        "spec": {"workload": {"manifests": [config_map("in-it")]}},
+    }
+    async with EmbeddedCluster(settings) as cluster:
+        running = {name for manager in cluster.managers for name in manager.names}
+        with pytest.raises(BadRequest, match="exceeds the 10 limit"):
+            await cluster.client().create(work)
+
+    assert {"manifestworkreplicaset", "managedclusters"} <= running
+    assert not {"placements", "finished-works"} & running
 
 
 async def test_two_clusters_share_what_they_know_of_kinds_and_nothing_else() -> None:

@@ -12,8 +12,9 @@ from lamina.errors import Forbidden, Gone, Invalid
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj
-from lamina.runtime import informer as module
+from lamina.runtime import stream as module
 from lamina.runtime.informer import Informer
+from lamina.runtime.stream import Stream as Following
 from lamina.runtime.subscriptions import Subscription
 from tests.runtime.scripted import Reply, Script, Stream, bookmark, config_map, listing
 
@@ -28,7 +29,12 @@ class Follower:
         self.changes: list[Change] = []
         self._told = asyncio.Event()
         what = Subscription(CONFIG_MAP, card, metadata_only=True, named=named)
-        self.informer = Informer(Client(script), what, self._tell, structlog.get_logger())
+        self.informer = Informer(what, self._tell)
+        self._stream = Following(Client(script), what, structlog.get_logger())
+        self._stream.carry(self.informer)
+
+    async def run(self) -> None:
+        await self._stream.run()
 
     def _tell(self, change: Change) -> None:
         self.changes.append(change)
@@ -69,7 +75,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def follow(script: Script) -> AsyncIterator[Follower]:
     follower = Follower(script)
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(follower.informer.run())
+        task = group.create_task(follower.run())
         yield follower
         task.cancel()
 
@@ -263,7 +269,7 @@ async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script) -> 
     stream = Stream()
     script.reply("GET", PATH, stream)
     follower = Follower(script, named="kube-root-ca.crt")
-    running = asyncio.ensure_future(follower.informer.run())
+    running = asyncio.ensure_future(follower.run())
 
     asked = await script.until_asked(1, PATH)
     running.cancel()

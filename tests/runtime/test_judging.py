@@ -6,12 +6,14 @@ import ssl
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import aiohttp
 import orjson
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+from msgspec.structs import replace
 
 from lamina.admission.authority import Authority, Secrets, authority
 from lamina.admission.inside import Inside
@@ -192,6 +194,46 @@ async def test_another_certificate_is_shown_once_the_old_one_will_not_do() -> No
 
     assert after.issuer == before.issuer
     assert after.serial_number != before.serial_number
+
+
+class Counted:
+    """What was asked at which path, and with which code that ended."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def began(self, webhook: str) -> None:
+        self.told.append(webhook)
+
+    def ended(self, webhook: str, code: int, seconds: float) -> None:
+        self.told.append((webhook, code))
+
+    def broke(self) -> None:
+        self.told.append("broke")
+
+
+async def test_what_is_asked_is_counted_with_what_came_of_it() -> None:
+    def clumsy(attempt: Attempt) -> Verdict:
+        if attempt.name == "clumsy":
+            raise ZeroDivisionError
+        return judge(attempt)
+
+    check, meter = replace(CHECK, judge=clumsy), Counted()
+    async with EmbeddedCluster(Settings(families="none", simulate="off")) as cluster:
+        client, way = cluster.client(), Way(url="https://127.0.0.1:1/below")
+        async with (
+            serving((check,), client, way, ("127.0.0.1", 0), SECRETS, log, meter=meter) as port,
+            aiohttp.ClientSession() as http,
+        ):
+            for path, body in (
+                ("/maps", question("good")),
+                ("/below/maps", b"{}"),
+                ("/maps", question("clumsy")),
+            ):
+                async with http.post(f"https://127.0.0.1:{port}{path}", data=body, ssl=False):
+                    pass
+
+    assert meter.told == ["/maps", ("/maps", 200), "/maps", ("/maps", 400), "/maps", "broke", ("/maps", 500)]
 
 
 async def test_what_somebody_deletes_or_changes_is_put_right() -> None:

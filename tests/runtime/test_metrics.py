@@ -86,10 +86,11 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
         meter.wrote(action)
 
     found = counted(metrics)
-    assert found["workqueue_depth", "name=C"] == 3
-    assert found["workqueue_adds_total", "name=C"] == 1
-    assert found["workqueue_queue_duration_seconds_sum", "name=C"] == 0.25
-    assert found["workqueue_retries_total", "name=C"] == 1
+    queue = "controller=C,name=C"
+    assert found["workqueue_depth", queue] == 3
+    assert found["workqueue_adds_total", queue] == 1
+    assert found["workqueue_queue_duration_seconds_sum", queue] == 0.25
+    assert found["workqueue_retries_total", queue] == 1
     assert found["controller_runtime_reconcile_total", "controller=C,result=error"] == 1
     assert found["controller_runtime_reconcile_errors_total", "controller=C"] == 1
     assert found["controller_runtime_reconcile_time_seconds_count", "controller=C"] == 2
@@ -97,6 +98,105 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
     assert found["lamina_objects_written_total", "controller=C,deed=deleted,kind=Pod"] == 1
     assert found["lamina_events_total", "controller=C,reason=RolloutAborted,type=Warning"] == 1
     assert not [labels for name, labels in found if "kind=Event" in labels]
+
+
+def test_a_pass_that_is_not_tried_again_and_one_that_a_mistake_ends_are_errors_of_their_own() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    names = ("reconcile_errors", "terminal_reconcile_errors", "reconcile_panics")
+
+    def errors() -> dict[str, float]:
+        found = counted(metrics)
+        return {name: found[f"controller_runtime_{name}_total", "controller=C"] for name in names}
+
+    assert errors() == dict.fromkeys(names, 0)
+    for result in ("error", "terminal", "panic", "success"):
+        meter.worked(result, 0.5)
+
+    assert errors() == {"reconcile_errors": 3, "terminal_reconcile_errors": 1, "reconcile_panics": 1}
+    found = counted(metrics)
+    results = {
+        labels.partition("result=")[2]: count
+        for (name, labels), count in found.items()
+        if name == "controller_runtime_reconcile_total"
+    }
+    assert results == {"success": 1, "error": 3, "requeue": 0, "requeue_after": 0}
+
+
+SERIES: dict[str, dict[str, tuple[str, ...]]] = {
+    "controller_runtime": {
+        "reconcile_total": ("controller", "result"),
+        "reconcile_errors_total": ("controller",),
+        "terminal_reconcile_errors_total": ("controller",),
+        "reconcile_panics_total": ("controller",),
+        "reconcile_time_seconds_bucket": ("controller", "le"),
+        "max_concurrent_reconciles": ("controller",),
+        "active_workers": ("controller",),
+        "webhook_requests_total": ("code", "webhook"),
+        "webhook_latency_seconds_bucket": ("le", "webhook"),
+        "webhook_requests_in_flight": ("webhook",),
+        "webhook_panics_total": (),
+    },
+    "workqueue": {
+        "depth": ("controller", "name"),
+        "adds_total": ("controller", "name"),
+        "queue_duration_seconds_bucket": ("controller", "le", "name"),
+        "work_duration_seconds_bucket": ("controller", "le", "name"),
+        "unfinished_work_seconds": ("controller", "name"),
+        "longest_running_processor_seconds": ("controller", "name"),
+        "retries_total": ("controller", "name"),
+    },
+    "rest_client": {
+        "requests_total": ("code", "host", "method"),
+        "request_retries_total": ("code", "host", "verb"),
+        "request_duration_seconds_bucket": ("host", "le", "verb"),
+        "request_size_bytes_bucket": ("host", "le", "verb"),
+        "response_size_bytes_bucket": ("host", "le", "verb"),
+        "rate_limiter_duration_seconds_bucket": ("host", "le", "verb"),
+    },
+    "leader_election": {"master_status": ("name",)},
+}
+
+
+async def test_dashboards_made_for_controller_runtime_find_every_series_with_its_labels() -> None:
+    """Whatever has a meaning here has the name it has there; reconciliations have no timeout of their own."""
+    metrics = Metrics(host="server")
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    metrics.leads("lamina", lambda: True)
+    metrics.reviews.began("/check")
+    metrics.reviews.ended("/check", 200, 0.1)
+    metrics.traffic.waited("GET", 0.1)
+    metrics.traffic.retried("GET", 429)
+    answer = await metrics.traffic.metered(Answering(200, {})).request("GET", "/api", headers={})
+    await answer.read()
+
+    found = {
+        (sample.name, tuple(sorted(sample.labels)))
+        for family in text_string_to_metric_families(metrics.text().decode())
+        for sample in family.samples
+    }
+
+    wanted = {
+        (f"{prefix}_{name}", labels) for prefix, series in SERIES.items() for name, labels in series.items()
+    }
+    assert wanted - found == set()
+
+
+def test_questions_about_writes_are_counted_by_the_path_they_are_asked_at() -> None:
+    metrics = Metrics()
+    metrics.reviews.began("/maps")
+    assert counted(metrics)["controller_runtime_webhook_requests_in_flight", "webhook=/maps"] == 1
+
+    metrics.reviews.ended("/maps", 400, 0.25)
+    metrics.reviews.broke()
+
+    found = counted(metrics)
+    assert found["controller_runtime_webhook_requests_in_flight", "webhook=/maps"] == 0
+    assert found["controller_runtime_webhook_requests_total", "code=400,webhook=/maps"] == 1
+    assert found["controller_runtime_webhook_latency_seconds_sum", "webhook=/maps"] == 0.25
+    assert found["controller_runtime_webhook_panics_total", ""] == 1
 
 
 def test_how_far_rollouts_are_is_the_sum_over_all_owners_and_goes_with_them() -> None:
@@ -152,15 +252,19 @@ class Answering:
             raise Unreachable("nobody answers")
         return self  # type: ignore[return-value]  # of an answer only the head is looked at
 
+    async def read(self) -> bytes:
+        return b"12345"
+
     async def close(self) -> None: ...
 
 
 async def test_requests_are_counted_by_method_and_answer_and_so_is_the_time_we_are_asked_to_wait() -> None:
     metrics = Metrics(host="server:6443")
     for status, headers in ((200, {}), (429, {"retry-after": "7"}), (0, {})):
-        transport = metrics.metered(Answering(status, headers))
+        transport = metrics.traffic.metered(Answering(status, headers))
         if status:
-            await transport.request("GET", "/api", headers={})
+            answer = await transport.request("GET", "/api", headers={}, body=b"123")
+            assert await answer.read() == b"12345"
         else:
             with pytest.raises(Unreachable):
                 await transport.request("GET", "/api", headers={})
@@ -169,6 +273,17 @@ async def test_requests_are_counted_by_method_and_answer_and_so_is_the_time_we_a
     for code in ("200", "429", "<error>"):
         assert found["rest_client_requests_total", f"code={code},host=server:6443,method=GET"] == 1
     assert found["lamina_api_throttled_seconds_total", ""] == 7
+    assert found["rest_client_request_size_bytes_sum", "host=server:6443,verb=GET"] == 6
+    assert found["rest_client_response_size_bytes_sum", "host=server:6443,verb=GET"] == 10
+
+
+async def test_a_watch_is_handed_on_as_it_is() -> None:
+    """How much it will have been nobody knows, and some are told of what comes without being read."""
+    metrics, watch = Metrics(), Answering(200, {})
+
+    answer = await metrics.traffic.metered(watch).request("GET", "/api", headers={}, streams=True)
+
+    assert id(answer) == id(watch)
 
 
 async def test_pages_are_served_where_it_is_said_and_one_that_cannot_answer_yet_says_so() -> None:

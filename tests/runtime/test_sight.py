@@ -22,6 +22,7 @@ from lamina.runtime.informer import Informer
 from lamina.runtime.lookout import Lookout
 from lamina.runtime.memory import Gone
 from lamina.runtime.sight import Sight
+from lamina.runtime.stream import Stream as Following
 from lamina.runtime.subscriptions import Subscription
 from lamina.runtime.worker import Worker
 from tests.runtime.scripted import Script, Stream, bookmark, config_map, groups
@@ -38,7 +39,9 @@ class Seeing:
         self.script, self.stream = script, Stream()
         client = Client(script)
         what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
-        self.informer = Informer(client, what, lambda change: None, structlog.get_logger())
+        self.informer = Informer(what, lambda change: None)
+        self.following = Following(client, what, structlog.get_logger())
+        self.following.carry(self.informer)
         self.sight = Sight(client, Gone(), patience=patience)
         self.sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: self.informer})
 
@@ -57,7 +60,7 @@ async def _seeing(patience: float) -> AsyncIterator[Seeing]:
     seeing.stream.send("ADDED", config_map("a", 5))
     seeing.stream.send("BOOKMARK", bookmark(9, end=True))
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(seeing.informer.run())
+        task = group.create_task(seeing.following.run())
         await seeing.sight.settled()
         yield seeing
         task.cancel()
@@ -177,7 +180,7 @@ class Elsewhere:
 
     def __init__(self, seen: int) -> None:
         what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
-        self.informer = Informer(Client(Script()), what, lambda change: None, structlog.get_logger(), "hub")
+        self.informer = Informer(what, lambda change: None, "hub")
         self.informer.seen = seen
         self.informer.settled.set()
 
@@ -199,13 +202,13 @@ async def test_versions_of_one_cluster_are_not_compared_with_those_of_another() 
         waiting = asyncio.ensure_future(sight.caught_up([here, there]))
         await asyncio.sleep(0)
         assert not waiting.done()
-        hub.informer._reached("5")
+        hub.informer.reached("5")
         await waiting
 
 
 async def test_whoever_waits_for_a_kind_that_nobody_follows_any_more_goes_on() -> None:
     what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
-    informer = Informer(Client(Script()), what, lambda change: None, structlog.get_logger())
+    informer = Informer(what, lambda change: None)
     sight = Sight(Client(Script()), Gone())
     sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: informer})
     waiting = asyncio.ensure_future(sight.settled())

@@ -21,6 +21,7 @@ from lamina.errors import HookError, LaminaError, SpecError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.runtime.manager import Manager
+from lamina.runtime.meter import Meter
 from tests.runtime.cluster import (
     at,
     config_map,
@@ -193,6 +194,55 @@ async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Clien
         await client.create(toy("bad"))
         await client.create(toy("good"))
         await until(client, at("good"), lambda obj: obj is not None and counted(obj) == 1)
+
+
+class Noted(Meter):
+    """What became of passes, in order."""
+
+    def __init__(self) -> None:
+        self.results: list[str] = []
+
+    def worked(self, result: str, seconds: float) -> None:
+        self.results.append(result)
+
+    async def has_noted(self, many: int) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                if len(self.results) >= many:
+                    return
+                await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "counts_as", "comes_back"),
+    [
+        (ZeroDivisionError("a mistake of ours"), "panic", True),
+        (SpecError("spec.x: makes no sense"), "terminal", False),
+        (HookError("nobody answers"), "error", True),
+        (HookError("busy", after=1.0), "requeue_after", True),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+async def test_how_a_pass_fails_is_told_to_whoever_counts(
+    client: Client, wrong: Exception, counts_as: str, comes_back: bool
+) -> None:
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        raise wrong
+
+    meter, clock = Noted(), ManualClock()
+    manager = Manager(
+        client, [Toy(plan).controller()], clock, structlog.get_logger(), meters=lambda name: meter
+    )
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(manager.run())
+        await manager.ready()
+        await client.create(toy("a"))
+        await meter.has_noted(1)
+        due = manager.due(at("a"))
+        task.cancel()
+
+    assert meter.results[0] == counts_as
+    assert (due is not None) is comes_back
 
 
 async def test_later_is_by_the_clock_that_was_given(client: Client) -> None:

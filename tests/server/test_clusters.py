@@ -392,6 +392,20 @@ async def test_an_end_goes_on_without_whoever_asked_for_it(app: App) -> None:
     await client_of(app, "leaving").create(config_map("at-work"))
 
 
+async def test_an_end_that_nobody_waits_for_leaves_nothing_behind(app: App) -> None:
+    await ask(app, "PUT", "/clusters/alone")
+    (place,) = {name.partition("/")[0] for name in app.store._buckets if name.startswith("alone.")}
+    asked = asyncio.create_task(app.clusters.remove("alone"))
+    while "alone" in app.clusters.tokens:  # noqa: ASYNC110 (nobody tells when)
+        await asyncio.sleep(0)
+    asked.cancel()
+
+    async with asyncio.timeout(30):
+        while "alone" in app.clusters._records():  # noqa: ASYNC110 (nobody tells when)
+            await asyncio.sleep(0)
+    assert app.store.buckets(place) == []
+
+
 # What lasts
 
 

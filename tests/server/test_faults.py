@@ -207,6 +207,20 @@ async def test_watches_that_are_open_can_be_cut_and_come_back(app: App, client: 
     await again.close()
 
 
+async def test_watches_that_are_open_end_when_their_server_falls_silent(app: App, client: Client) -> None:
+    watch = Watching(client)
+    await watch.next()
+
+    app.api.faults.add(Silence(verbs=("watch",), resources=("configmaps",)))
+
+    await watch.ends()
+    again = Watching(client)
+    waiting = await still_waiting(again.next())
+    app.api.faults.clear()
+    assert (await waiting)["type"] == "BOOKMARK"
+    await again.close()
+
+
 async def test_every_watch_can_be_cut_after_some_events(app: App, client: Client) -> None:
     await client.create(config_map("first"))
     app.api.faults.add(Cut(events=2))
@@ -277,6 +291,7 @@ async def test_reads_can_lag_behind_by_some_versions(app: App, client: Client) -
     # Whoever says what they have seen is shown no less.
     newest = meta.resource_version(await app.client().patch(at("a"), {"data": {"x": "y"}}))
     page = await client.page(MAPS, "default", labels="test=faults", version=newest)
+    assert [one.get("data") for one in page.items][:1] == [{"x": "y"}]
     assert len(page.items) == 3
 
 
@@ -354,6 +369,15 @@ async def test_what_makes_no_sense_is_said(
 ) -> None:
     with pytest.raises((BadRequest, NotFound), match=complaint):
         await told(client, method, path, body)
+
+
+async def test_a_table_that_makes_no_sense_takes_the_place_of_none(app: App, client: Client) -> None:
+    app.api.faults.add(Refuse(id="stays", users=("nobody",)))
+
+    with pytest.raises(BadRequest, match="invalid value 'explode'"):
+        await told(client, "PUT", body={"faults": [{"fault": "silence"}, {"fault": "explode"}]})
+
+    assert [entry.fault.id for entry in app.api.faults.entries] == ["stays"]
 
 
 async def test_only_whoever_administers_the_server_breaks_it(app: App) -> None:

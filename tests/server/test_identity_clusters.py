@@ -58,6 +58,15 @@ async def test_a_clusters_token_says_nothing_to_the_server_itself(app: App, meth
     assert "west" in app.clusters.tokens
 
 
+@pytest.mark.parametrize("below", [NAMESPACE, f"{NAMESPACE}/configmaps", "/lamina/faults"])
+async def test_who_is_let_into_a_cluster_is_not_led_on_from_there(app: App, below: str) -> None:
+    """A path is taken apart once, and whoever was let in by its first cluster is heard there and nowhere else."""
+    token = app.clusters.tokens["east"]
+
+    for way in ("/clusters/east/clusters/west", "/clusters/east/clusters/lamina"):
+        assert (await ask(app, token, "GET", f"{way}{below}")).status == 404
+
+
 async def test_the_administrator_of_the_server_reaches_every_cluster(app: App) -> None:
     for way in ("", "/clusters/east", "/clusters/west"):
         assert (await ask(app, app.token, "GET", f"{way}{NAMESPACE}")).status == 200

@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 
 from lamina.core.questions import Answer, Call, Said
-from lamina.errors import Invalid, SettingsError
+from lamina.errors import Invalid, NotFound, SettingsError
 from lamina.families.every import chosen
 from lamina.families.metacontroller.names import API_VERSION
-from lamina.objects.types import Made, Ref
-from lamina.paper.kinds import CONFIG_MAP, POD, SECRET, make
+from lamina.objects.types import GroupKind, Made, Ref
+from lamina.paper.kinds import CONFIG_MAP, NAMESPACE, POD, SECRET, make
 from lamina.simulation import Ending, Failures, Simulation, read_failures
+from lamina.simulation.standing import complaint
 from lamina.simulation.standins import Readiness
 from lamina.stages import load_stages
-from lamina.testing.builders import custom, definition, deployment, edited
+from lamina.testing.builders import custom, definition, deployment, edited, node
 
 HOUR = timedelta(hours=1)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 WEB = Ref("apps/v1", "Deployment", "default", "web")
 FLOCK = Ref("example.com/v1", "Flock", "default", "geese")
 ROLLING = {"method": "RollingRecreate", "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]}}
@@ -181,6 +183,59 @@ def test_what_a_server_would_refuse_is_refused() -> None:
         simulation().apply(edited(deployment("web"), spec={"selector": None}))
 
 
+def test_a_namespace_that_the_cluster_does_not_have_holds_nothing() -> None:
+    def fetch(kind: Any) -> list[Made]:
+        return [make(NAMESPACE, "there")] if kind.kind == "Namespace" else []
+
+    played = simulation(fetch=fetch)
+
+    played.apply(make(CONFIG_MAP, "settings", namespace="there"))
+    with pytest.raises(NotFound, match='namespaces "nowhere" not found'):
+        played.apply(make(CONFIG_MAP, "settings", namespace="nowhere"))
+    played.apply(make(NAMESPACE, "nowhere"))
+    played.apply(make(CONFIG_MAP, "settings", namespace="nowhere"))
+
+
+def test_a_pod_is_marked_by_the_image_it_has_now_and_keeps_what_it_asks_for_itself() -> None:
+    failures = read_failures(
+        {"images": [{"image": "web:2", "share": "30%"}, {"image": "db:*", "fails": "unready"}]}, ""
+    )
+
+    def marks(image: str, **said: str) -> Any:
+        pod = make(POD, "p", annotations=said, spec={"containers": [{"name": "main", "image": image}]})
+        return failures.fate(pod)["metadata"]["annotations"]
+
+    assert marks("web:2") == {"sim/crash-share": "0.3"}
+    assert marks("web:1", **{"sim/crash-share": "0.3", "other": "x"}) == {"other": "x"}
+    assert marks("db:1", **{"sim/crash-share": "0.3"}) == {"sim/ready-probability": "0.0"}
+    assert marks("web:1", **{"sim/crash-share": "20%"}) == {"sim/crash-share": "20%"}
+
+
+def test_what_was_applied_before_and_is_not_stated_any_more_is_taken_away() -> None:
+    before = make(CONFIG_MAP, "settings", data={"colour": "red", "size": "3"})
+    there = {**before, "data": {**before["data"], "mine": "x"}}
+    there["metadata"] = {**before["metadata"], "annotations": {LAST_APPLIED: json.dumps(before)}}
+    played = simulation(objects=[there])
+
+    played.apply(make(CONFIG_MAP, "settings", data={"size": "4"}))
+
+    assert played.paper.get(CONFIG_MAP.ref("default", "settings"))["data"] == {"size": "4", "mine": "x"}
+
+
+def test_what_was_to_go_is_gone_or_says_what_holds_it() -> None:
+    held = make(CONFIG_MAP, "held", finalizers=["example.com/nobody"])
+    played = simulation(objects=[make(CONFIG_MAP, "free"), held])
+
+    for name in ("free", "held"):
+        played.delete(CONFIG_MAP.ref("default", name))
+    played.run(HOUR)
+
+    assert [(one.ref.name, one.well, one.state, one.because) for one in played.endings()] == [
+        ("free", True, "gone", ""),
+        ("held", False, "still there", "its finalizers hold it: example.com/nobody"),
+    ]
+
+
 def test_kinds_that_nobody_here_makes_ready_are_made_so_on_request() -> None:
     played = simulation(readiness=[Readiness(CONFIG_MAP, ("Ready",), timedelta(seconds=30))])
     played.apply(custom("v1", "ConfigMap", "a"))
@@ -213,8 +268,69 @@ def test_a_kind_is_fetched_when_somebody_first_looks_at_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "spec", "status", "state"),
+    [
+        ("apps/v1/Deployment", {"replicas": 3}, {"updatedReplicas": 1, "availableReplicas": 3}, "not updated"),
+        ("apps/v1/Deployment", {"replicas": 3}, {"updatedReplicas": 3, "availableReplicas": 2}, "not available"),
+        ("apps/v1/Deployment", {"replicas": 3, "paused": True}, {"updatedReplicas": 1}, "there"),
+        ("apps/v1/StatefulSet", {"replicas": 3}, {"readyReplicas": 2}, "not ready"),
+        ("apps/v1/StatefulSet", {"replicas": 0}, {}, "there"),
+        ("apps/v1/ReplicaSet", {}, {}, "not ready"),
+        ("v1/ReplicationController", {"replicas": 1}, {"readyReplicas": 1}, "there"),
+        ("apps/v1/DaemonSet", {}, {"desiredNumberScheduled": 2, "numberReady": 1}, "not ready"),
+        ("apps/v1/DaemonSet", {}, {"desiredNumberScheduled": 2, "numberReady": 2}, "there"),
+        ("v1/Pod", {}, {}, "Pending"),
+        ("v1/Pod", {}, {"phase": "Failed"}, "Failed"),
+        ("v1/Pod", {}, {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, "Ready=False"),
+        ("v1/Pod", {}, {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}, "there"),
+        ("v1/Pod", {}, {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}, "there"),
+        ("batch/v1/Job", {}, {"conditions": [{"type": "Failed", "status": "True"}]}, "Failed=True"),
+    ],
+)  # fmt: skip
+def test_an_object_without_a_family_is_well_by_what_it_says(
+    kind: str, spec: Made, status: Made, state: str
+) -> None:
+    version, _, name = kind.rpartition("/")
+    group = version.rpartition("/")[0]
+
+    said = complaint(GroupKind(group, name), custom(version, name, "web", spec=spec, status=status))
+
+    assert (said[0] if said else "there") == state
+
+
+def test_every_node_that_a_pattern_means_falls_silent_and_is_back() -> None:
+    played = simulation(
+        {"nodes": [{"name": "sim-*", "from": "20m", "until": "30m"}]},
+        objects=[node("sim-0"), node("sim-1"), node("other")],
+    )
+    played.apply(deployment("web"))
+    played.run(HOUR)
+
+    told = [(one.after, one.because) for one in played.story if one.by == "failures"]
+    assert told == [
+        (timedelta(minutes=20), "node sim-0 falls silent"),
+        (timedelta(minutes=20), "node sim-1 falls silent"),
+        (timedelta(minutes=30), "node sim-0 is back"),
+        (timedelta(minutes=30), "node sim-1 is back"),
+    ]
+
+
+def test_a_node_that_is_not_there_cannot_fall_silent() -> None:
+    played = simulation({"nodes": [{"name": "sim-7", "from": "20m"}]})
+
+    with pytest.raises(NotFound, match="there is no node sim-7 to fall silent"):
+        played.run(HOUR)
+
+
+@pytest.mark.parametrize(
     ("asked", "said"),
     [
+        (
+            {"images": [{"image": "a", "share": "most"}]},
+            'images.share: expected a share such as 0.3 .* got "most"',
+        ),
+        ({"nodes": [{"name": "n", "from": "10m", "until": "5m"}]}, 'n: expected "from" before "until"'),
+        ({"hooks": [{"url": "h", "from": "-5m"}]}, 'h: expected "from" before "until"'),
         ({"image": []}, "unknown field `image`"),
         ({"images": [{"image": "a", "share": "200%"}]}, "expected a share"),
         ({"images": [{"image": "a", "fails": "melt"}]}, "expected one of crash, unready"),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import ssl
-from collections.abc import Awaitable, Callable
+import threading
+import weakref
 from datetime import timedelta
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
 from lamina.client.kubeconfig import read_kubeconfig
 from lamina.clock import ManualClock
-from lamina.errors import Unavailable
-from lamina.testing import BlockingCluster, Cluster, Refuse
-from lamina.testing.builders import config_map, custom, definition, deployment, edited, frozen, pod
+from lamina.errors import SettingsError, Unavailable
+from lamina.testing import BlockingCluster, Cluster, MakeClusters, Refuse
+from lamina.testing.builders import config_map, custom, definition, deployment, edited, frozen, namespace, pod
 
 
 async def test_a_cluster_runs_pods_when_its_time_passes(cluster: Cluster, clock: ManualClock) -> None:
@@ -49,6 +53,54 @@ async def test_a_deployment_that_fails_says_so_when_its_deadline_has_passed(clus
     ]
 
 
+async def test_events_are_of_one_object_and_in_the_order_they_were_told(cluster: Cluster) -> None:
+    here = await cluster.given(deployment("web", replicas=1))
+    await cluster.given(namespace("other"), deployment("web", replicas=7, namespace="other"))
+    for size in (12, 2, 5, 3):
+        await cluster.pass_time(minutes=1)
+        await cluster.edit(here, spec={"replicas": size})
+    await cluster.pass_time(minutes=1)
+
+    told = [message.rsplit(" ", 3)[1:] for _, message in await cluster.events(here)]
+
+    assert told == [
+        ["0", "to", "1"], ["1", "to", "12"], ["12", "to", "2"], ["2", "to", "5"], ["5", "to", "3"],
+    ]  # fmt: skip
+
+
+async def test_what_fails_is_well_again_when_that_is_taken_back(cluster: Cluster) -> None:
+    web = await cluster.given(deployment("web", replicas=1))
+    await cluster.pass_time(minutes=1)
+    (machine,) = await cluster.list("nodes")
+
+    await cluster.fail(machine)
+    await cluster.pass_time(minutes=1)
+    silent = await cluster.condition(machine, "Ready")
+    await cluster.fail(machine, on=False)
+    await cluster.fail(web, ready_probability="0")
+    await cluster.pass_time(minutes=1)
+    failing = await cluster.get(web)
+    await cluster.fail(web, on=False, ready_probability="0")
+    await cluster.pass_time(minutes=1)
+
+    assert silent is not None
+    assert silent["status"] == "Unknown"
+    assert failing["status"]["unavailableReplicas"] == 1
+    settled = (await cluster.get(web))["status"]
+    assert (settled["readyReplicas"], settled.get("unavailableReplicas")) == (1, None)
+
+
+async def test_pods_of_a_cron_job_fail_too(cluster: Cluster) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "tick:1"}]}}
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template, "backoffLimit": 0}}}
+    tick = await cluster.given(custom("batch/v1", "CronJob", "tick", spec=spec))
+
+    await cluster.fail(tick)
+    await cluster.pass_time(minutes=2)
+
+    assert [one["status"]["failed"] for one in await cluster.list("jobs")][:1] == [1]
+
+
 async def test_what_is_broken_is_whole_again_afterwards(cluster: Cluster) -> None:
     await cluster.given(config_map("settings"))
 
@@ -68,9 +120,7 @@ async def test_kinds_of_ones_own_are_served_at_once(cluster: Cluster) -> None:
     assert await cluster.is_gone(widget)
 
 
-async def test_clusters_know_nothing_of_each_other_and_share_a_clock(
-    clusters: Callable[..., Awaitable[tuple[Cluster, ...]]],
-) -> None:
+async def test_clusters_know_nothing_of_each_other_and_share_a_clock(clusters: MakeClusters) -> None:
     east, west = await clusters("east", "west")
     await east.given(deployment("web"))
 
@@ -79,6 +129,46 @@ async def test_clusters_know_nothing_of_each_other_and_share_a_clock(
     assert len(await east.list("pods")) == 3
     assert all(one["status"]["phase"] == "Running" for one in await east.list("pods"))
     assert await west.list("pods") == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"simulate": "some"}, "'some' is no simulate"),
+        ({"nodes": -1}, "-1 is no nodes"),
+        ({"families": "x"}, "x"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_and_leave_nothing_behind(
+    settings: dict[str, Any], said: str
+) -> None:
+    before = threading.active_count()
+
+    with pytest.raises(SettingsError, match=said), BlockingCluster(**settings):
+        pass
+
+    assert threading.active_count() == before
+
+
+def test_a_cluster_of_another_loop_says_so_and_keeps_nobody_waiting(
+    blocking_cluster: BlockingCluster,
+) -> None:
+    async def use() -> None:
+        await blocking_cluster.cluster.list("pods")
+
+    with pytest.raises(RuntimeError, match="another event loop than the one it is used in"):
+        asyncio.run(use())
+    with pytest.raises(RuntimeError, match="give the test and its fixtures one loop_scope"):
+        asyncio.run(blocking_cluster.cluster.pass_time(minutes=1))
+
+
+@pytest.mark.lamina(families="metacontroller", simulate="off")
+class TestMarks:
+    @pytest.mark.lamina(simulate="controllers")
+    async def test_a_mark_of_a_test_is_laid_over_that_of_its_class(self, cluster: Cluster) -> None:
+        settings = cluster.embedded.settings
+
+        assert (settings.families, settings.simulate) == ("metacontroller", "controllers")
 
 
 @pytest.mark.lamina(families="metacontroller", simulate="controllers")
@@ -99,6 +189,19 @@ def test_a_program_that_blocks_has_a_kubeconfig(blocking_cluster: BlockingCluste
     assert blocking_cluster.get(config_map("settings"))["data"] == {"colour": "red"}
 
 
+def test_a_program_that_blocks_can_have_things_broken_and_see_time_pass(
+    blocking_cluster: BlockingCluster,
+) -> None:
+    began = blocking_cluster.now
+
+    with blocking_cluster.broken(Refuse(code=503, verbs=("list",))), pytest.raises(Unavailable):
+        blocking_cluster.list("pods")
+    blocking_cluster.pass_time(minutes=1)
+
+    assert blocking_cluster.list("pods", labels="app=web") == []
+    assert blocking_cluster.now == began + timedelta(minutes=1)
+
+
 def test_what_a_builder_makes_cannot_be_changed_in_place() -> None:
     made = pod("web")
 
@@ -111,3 +214,27 @@ def test_what_a_builder_makes_cannot_be_changed_in_place() -> None:
 
     assert edited(made, spec={"nodeName": "n"})["spec"]["nodeName"] == "n"
     assert json.loads(json.dumps(made)) == made
+
+
+@pytest.mark.parametrize("families", ["none", "all"])
+async def test_a_cluster_that_has_ended_is_gone_without_anybody_looking_for_garbage(families: str) -> None:
+    gc.disable()
+    try:
+        async with Cluster(families=families) as cluster:
+            await cluster.given(deployment("web"), settled=True)
+            left: dict[str, weakref.ref[Any]] = {
+                "server": weakref.ref(cluster.embedded.api),
+                "store": weakref.ref(cluster.embedded.store),
+                **{
+                    f"manager {number}": weakref.ref(one)
+                    for number, one in enumerate(cluster.embedded.managers)
+                },
+            }
+        del cluster
+        # What was called off hears of it in the next turns of the loop.
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+        assert [name for name, one in left.items() if one() is not None] == []
+    finally:
+        gc.enable()

@@ -1,18 +1,20 @@
 """The sieve finds what it is for: controllers that forget, that trust old views, and that need to see everything."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Create, Delete, Plan, change, one_stage
+from lamina.core.controller import Controller, Watch, itself, nobody, only
+from lamina.core.plan import NOTHING, Create, Delete, Plan, Stage, change, one_stage, set_status
 from lamina.core.questions import Answers
-from lamina.core.world import World
+from lamina.core.world import Change, World
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 from lamina.paper import Paper
 from lamina.paper.kinds import CONFIG_MAP, WIDGET, make
-from lamina.testing.sieve import Mishap, Scenario, SieveError, Wrote, sieve
+from lamina.testing.sieve import Mishap, Scenario, SieveError, Wrote, sieve, state
 
 OWNER = WIDGET.ref("default", "w")
 
@@ -103,12 +105,103 @@ def test_who_believes_what_was_said_and_not_done_is_found_by_a_death() -> None:
         sieve(scenario(in_two_steps), mishaps=[Mishap.DEATH])
 
 
+def test_what_is_done_twice_after_a_death_is_found_whatever_comes_of_it() -> None:
+    def by_note(view: tuple[Obj, list[Obj]], answers: Answers, now: datetime) -> Plan:
+        """Does it first and makes a note of it then; whoever dies in between does it again."""
+        owner, _ = view
+        note = set_status(owner, {"made": owner["spec"]["size"]})
+        if note is None:
+            return NOTHING
+        new = make(CONFIG_MAP, "")
+        new["metadata"] = {"namespace": "default", "generateName": "sent-"}
+        return Plan(stages=(Stage("send", (Create(obj=new),)), Stage("note it", (note,))), because="new")
+
+    story = replace(scenario(by_note), outcome=lambda paper: "whatever")
+    sieve(story, mishaps=[Mishap.DEATH])
+
+    with pytest.raises(
+        SieveError, match="a death after write 1, .*: another way than undisturbed: 3, .* be 2"
+    ):
+        sieve(replace(story, deeds=lambda paper: len(paper.listed(CONFIG_MAP))), mishaps=[Mishap.DEATH])
+
+
 def test_a_promise_is_checked_after_each_write_and_named_when_it_is_broken() -> None:
     def at_most_two(wrote: Wrote) -> None:
         assert len(wrote.paper.listed(CONFIG_MAP)) <= 2, "there are three"
 
     with pytest.raises(SieveError, match="resized: undisturbed: there are three"):
         sieve(scenario(by_name, promises=(at_most_two,)))
+
+
+def test_a_report_says_at_which_step_it_was_and_what_is_other_than_it_should_be() -> None:
+    story = replace(scenario(in_two_steps), outcome=state)
+
+    with pytest.raises(SieveError) as found:
+        sieve(story, mishaps=[Mishap.DEATH])
+
+    assert str(found.value).splitlines() == [
+        "resized: a death after write 1, patch widget default/w, in step 2 of 2: another end than undisturbed: ",
+        "  configmap default/w-1 is missing",
+        "  configmap default/w-2 is missing",
+        "what it wrote since, to the end or the last thirty: nothing",
+    ]
+
+
+def refer(paper: Paper) -> None:
+    """Make something, and then say on the widget that it is there."""
+    paper.create(make(CONFIG_MAP, "settings"))
+    paper.patch(OWNER, {"spec": {"settings": "settings"}})
+
+
+def test_a_planner_that_stumbles_over_what_it_has_not_heard_of_yet_is_found() -> None:
+    def trusting(view: tuple[Obj, list[Obj]], answers: Answers, now: datetime) -> Plan:
+        owner, there = view
+        if settings := owner["spec"].get("settings"):
+            assert {meta.name(one): one for one in there}[settings]
+        return by_name(view, answers, now)
+
+    story = replace(scenario(trusting), steps=(resized, timedelta(seconds=1), refer))
+
+    with pytest.raises(
+        SieveError, match="resized: unseen states after write 2, .*: KeyError: .settings."
+    ) as found:
+        sieve(story)
+    assert isinstance(found.value.__cause__, KeyError)
+
+
+def test_who_has_to_see_every_state_is_found_by_those_it_does_not_see() -> None:
+    """It is told of a widget that grows only when it sees it grow, from one to two and from two to three."""
+
+    def grew(world: World, change: Change) -> tuple[Ref, ...]:
+        before, after = ((one or {}).get("spec", {}).get("size", 0) for one in (change.before, change.after))
+        return (change.ref,) if change.before is None or after == before + 1 else ()
+
+    told = controller(by_name)
+    widgets, maps = told.watches
+    seen = (structs.replace(widgets, concerns=grew), structs.replace(maps, concerns=nobody))
+    watching = structs.replace(told, watches=seen)
+    steps = tuple(
+        step
+        for size in (2, 3, 4)
+        for step in (
+            lambda paper, size=size: paper.patch(OWNER, {"spec": {"size": size}}),
+            timedelta(seconds=1),
+        )
+    )
+    story = replace(scenario(by_name), controllers=(watching,), steps=steps)
+
+    with pytest.raises(
+        SieveError, match="resized: unseen states after write 1, .*another end than undisturbed: 2"
+    ):
+        sieve(story, mishaps=[Mishap.UNSEEN])
+    # By whatever the end is told: who starts anew sees what was missed.
+    with pytest.raises(SieveError, match="unseen states after write 1, .*: create configmap default/w-2"):
+        sieve(replace(story, outcome=lambda paper: "whatever"), mishaps=[Mishap.UNSEEN])
+
+
+def test_a_story_in_which_nothing_is_written_is_refused() -> None:
+    with pytest.raises(SieveError, match="resized: undisturbed: whoever is put to the test writes nothing"):
+        sieve(scenario(lambda view, answers, now: NOTHING))
 
 
 def test_who_still_finds_something_to_do_at_the_end_is_found() -> None:
@@ -121,3 +214,21 @@ def test_who_still_finds_something_to_do_at_the_end_is_found() -> None:
 
     with pytest.raises(SieveError, match="nobody comes to rest"):
         sieve(scenario(fickle))
+
+
+def test_what_is_left_to_do_at_the_end_is_named() -> None:
+    seen: list[str] = []
+
+    def forgetful(view: tuple[Obj, list[Obj]], answers: Answers, now: datetime) -> Plan:
+        """Does something the first time it sees a size, and not again; and whoever comes after it does it again."""
+        owner, _ = view
+        if str(owner["spec"]["size"]) in seen:
+            return NOTHING
+        seen.append(str(owner["spec"]["size"]))
+        return one_stage("say so", [change(owner, {"status": {"size": len(seen)}}, "status")], because="new")
+
+    told = scenario(forgetful)
+    ends = replace(told, outcome=lambda paper: seen.clear())
+
+    with pytest.raises(SieveError, match="still finds something to do: patch widget default/w\n"):
+        sieve(ends)

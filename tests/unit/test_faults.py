@@ -110,6 +110,9 @@ def test_faults_have_names_and_are_taken_back_by_them() -> None:
     faults.add(Slow(id="mine", seconds=2))
     assert [entry.fault for entry in faults.entries][-1] == Slow(id="mine", seconds=2)
 
+    faults.add(Refuse(id="refuse-3"))
+    assert faults.add(Refuse()).id == "refuse-4"
+    assert len(faults.entries) == 5
     assert faults.remove("mine")
     assert not faults.remove("mine")
     faults.clear()
@@ -152,6 +155,9 @@ def test_a_fault_is_written_in_few_words() -> None:
         ({"fault": "refuse", "cod": 500}, "object contains unknown field cod"),
         ({"fault": "explode"}, "fault: invalid value 'explode'"),
         ({"fault": "silence", "verbs": ["lists"]}, 'verbs: there is no verb "lists"'),
+        ({"fault": "cut", "verbs": ["list"]}, "verbs: this fault never meets a request to list"),
+        ({"fault": "expire", "verbs": ["get"]}, "verbs: this fault never meets a request to get"),
+        ({"fault": "stale", "verbs": ["create"]}, "verbs: this fault never meets a request to create"),
         ({"fault": "stale", "seconds": 1, "versions": 1}, "stale takes seconds or versions, and not both"),
         ([], "expected object, got array"),
     ],

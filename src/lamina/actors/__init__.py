@@ -6,6 +6,7 @@ same loop. None of them awaits or fetches.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lamina.actors.accounts import accounts
 from lamina.actors.definitions import DEFINITIONS
@@ -42,4 +43,10 @@ def embedded_actors(authority: str) -> tuple[AnyController, ...]:
 
 def machines(stages: Sequence[Stage], count: int) -> tuple[AnyController, ...]:
     """Return what stands in for machines: so many nodes, who puts pods on them, and what becomes of those there."""
+    return _machines(tuple(stages), count)
+
+
+@lru_cache(maxsize=8)
+def _machines(stages: tuple[Stage, ...], count: int) -> tuple[AnyController, ...]:
+    """Return the same values for the same stages: what they come down to is then worked out once."""
     return (nodes(count), SCHEDULING, staging(stages))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -45,6 +46,7 @@ def gather(world: World, ref: Ref) -> View | None:
     )
 
 
+@lru_cache(maxsize=16)
 def accounts(authority: str) -> Controller[View]:
     """Return the controller that gives every namespace its account, and this certificate in PEM."""
 

@@ -26,7 +26,11 @@ def requested(spec: Obj) -> dict[str, int]:
     those of them that keep running, and matter where they need more.
     """
     containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
-    if not any((one.get("resources") or {}).get("requests") for one in (spec, *containers)):
+    for one in (spec, *containers):
+        resources = one.get("resources")
+        if resources and resources.get("requests"):
+            break
+    else:
         return counted(spec.get("overhead"))
     running = _total(spec.get("containers") or ())
     staying: dict[str, int] = {}

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from lamina.actors.amounts import added
 from lamina.objects import meta
 from lamina.objects.types import Obj
 
@@ -41,7 +40,8 @@ class Room(Struct):
 
     def take(self, requests: Mapping[str, int], ports: Sequence[tuple[str, int]]) -> None:
         """Let a pod in."""
-        self.free = added(self.free, {name: -amount for name, amount in requests.items()})
+        for name, amount in requests.items():
+            self.free[name] = self.free.get(name, 0) - amount
         self.pods += 1
         self.free["pods"] = self.free.get("pods", 0) - 1000
         self.ports.update(ports)

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -31,6 +32,26 @@ _LASTS = 30 * 24 * 3600.0
 """After how many seconds another certificate is shown; each is good for much longer."""
 
 
+class ReviewMeter(Protocol):
+    """Who counts what is asked about writes, each by the path it is asked at."""
+
+    def began(self, webhook: str) -> None: ...
+
+    def ended(self, webhook: str, code: int, seconds: float) -> None: ...
+
+    def broke(self) -> None: ...
+
+
+class _Unheard:
+    """Counts nothing."""
+
+    def began(self, webhook: str) -> None: ...
+
+    def ended(self, webhook: str, code: int, seconds: float) -> None: ...
+
+    def broke(self) -> None: ...
+
+
 @asynccontextmanager
 async def serving(
     checks: tuple[Check, ...],
@@ -40,6 +61,7 @@ async def serving(
     secrets: Secrets,
     log: Logger,
     looks_again: float = _LOOKS_AGAIN,
+    meter: ReviewMeter | None = None,
 ) -> AsyncIterator[int]:
     """
     Have a server ask about writes, and answer it until the end of the block; yields the port.
@@ -48,9 +70,8 @@ async def serving(
     registered: another replica may be there to answer, and while none is, every
     check says itself what becomes of a write.
     """
-    runner = web.AppRunner(
-        _application(Reviewer(checks, client, log), urlsplit(way.url).path.rstrip("/")), access_log=None
-    )
+    before, reviewer = urlsplit(way.url).path.rstrip("/"), Reviewer(checks, client, log)
+    runner = web.AppRunner(_application(reviewer, before, meter or _Unheard()), access_log=None)
     registered, keeping = Registered(client, log), None
     try:
         shown = Shown(way.host, await authority(client, secrets))
@@ -121,19 +142,36 @@ class Shown:
         self.authority, self._since = authority, self._now()
 
 
-def _application(reviewer: Reviewer, before: str) -> web.Application:
+def _application(reviewer: Reviewer, before: str, meter: ReviewMeter) -> web.Application:
     """Return what answers below a path, and at none: whoever stands before us may take theirs off or not."""
 
     async def answer(request: web.Request) -> web.Response:
+        path, began, code = request.path.removeprefix(before), time.monotonic(), 500
+        meter.began(path)
         try:
-            made = await reviewer.answer(request.path.removeprefix(before), await request.read())
-        except BadQuestion as wrong:
-            return web.Response(status=400, text=f"{wrong}\n")
-        except LaminaError as trouble:
-            return web.Response(status=500, text=f"{trouble}\n")
-        return web.Response(body=made, content_type="application/json")
+            answered = await _answered(reviewer, path, request)
+            code = answered.status
+        except web.HTTPException as refused:
+            code = refused.status
+            raise
+        except Exception:
+            meter.broke()
+            raise
+        finally:
+            meter.ended(path, code, time.monotonic() - began)
+        return answered
 
     application = web.Application(client_max_size=_MOST)
     for path in {*reviewer.checks, *(f"{before}{path}" for path in reviewer.checks)}:
         application.router.add_post(path, answer)
     return application
+
+
+async def _answered(reviewer: Reviewer, path: str, request: web.Request) -> web.Response:
+    try:
+        made = await reviewer.answer(path, await request.read())
+    except BadQuestion as wrong:
+        return web.Response(status=400, text=f"{wrong}\n")
+    except LaminaError as trouble:
+        return web.Response(status=500, text=f"{trouble}\n")
+    return web.Response(body=made, content_type="application/json")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lamina.cli.reaching import nobodys
 from lamina.client.client import Client
 from lamina.core.family import Account, Family
-from lamina.errors import LaminaError
 from lamina.families.every import chosen
 from lamina.objects.types import Ref
 from lamina.runtime.memory import Memory
@@ -27,4 +27,4 @@ async def account_of(client: Client, ref: Ref) -> tuple[Family, Memory, Account]
         account = family.account(world, ref)
         if account is not None:
             return family, world, account
-    raise LaminaError(f"{ref} is not there, or nobody rolls anything out for it")
+    raise nobodys(ref)

@@ -14,6 +14,7 @@ from lamina.errors import SettingsError
 
 if TYPE_CHECKING:
     from lamina.admission.registration import Way
+    from lamina.admission.serving import ReviewMeter
     from lamina.client.client import Client
     from lamina.core.family import Family
 
@@ -44,7 +45,11 @@ def webhook_options(command: Command) -> Command:
 
 @asynccontextmanager
 async def admitting(
-    flags: dict[str, Any], families: Sequence[Family], client: Client, namespace: str
+    flags: dict[str, Any],
+    families: Sequence[Family],
+    client: Client,
+    namespace: str,
+    meter: ReviewMeter | None = None,
 ) -> AsyncIterator[None]:
     """Answer an API server until the end of the block, where somebody said how it gets here."""
     from lamina.admission.registration import way
@@ -59,7 +64,7 @@ async def admitting(
 
     checks = tuple(check for family in families for check in family.checks)
     bind, secrets = bound(found, flags["webhook_bind_address"]), Secrets(namespace=namespace)
-    async with serving(checks, client, found, bind, secrets, log) as port:
+    async with serving(checks, client, found, bind, secrets, log, meter=meter) as port:
         log.info("writes are judged", host=found.host, port=port, checks=len(checks))
         yield
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lamina.client.kubeconfig import Access
 
 _TIME = manner.TIME
+_HUB = "name the hub's with --hub-kubeconfig FILE; `lamina status` says where that of a server of ours is"
 
 
 @click.command()
@@ -68,6 +69,13 @@ _TIME = manner.TIME
     show_default=True,
     help="How long objects stay whose work has vanished from the hub; 100 years mean for ever.",
 )
+@click.option(
+    "--agent-id",
+    metavar="NAME",
+    default="",
+    help="Which of the agents of this cluster it is; what it left behind here it finds again by that, "
+    "whichever hub it has then. Default: one for each hub.",
+)
 @click.option("--raw-feedback", is_flag=True, help="Let feedback be more than one plain value, as JSON.")
 @click.option(
     "--hub-qps",
@@ -107,7 +115,7 @@ def agent(
 
     from lamina.logs import log
 
-    hub, access = read_kubeconfig(hub_kubeconfig, hub_context), reach(kubeconfig, context)
+    hub, access = read_kubeconfig(hub_kubeconfig, hub_context, hint=_HUB), reach(kubeconfig, context)
     log.configure(manner.log_level(flags), manner.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(cluster, hub, access, flags))
@@ -128,7 +136,7 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: manner.Fl
         for transport in (near, far):
             ending.push_async_callback(transport.close)
         limit = Bucket(flags["hub_qps"], flags["hub_burst"]) if flags["hub_qps"] else None
-        client, hub = Client(near), Client(counting.limited(far, limit))
+        client, hub = counting.client(near), Client(counting.limited(far, limit))
         await ending.enter_async_context(counting.listening())
 
         async def prepare() -> None:
@@ -147,6 +155,7 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: manner.Fl
             hub,
             name,
             address=hub_access.server,
+            id=flags["agent_id"],
             clock=WallClock(),
             version=await agents.version(client),
             options=_options(flags),

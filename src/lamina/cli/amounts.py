@@ -6,6 +6,9 @@ from lamina.errors import SettingsError
 from lamina.objects.durations import parse_duration
 from lamina.settings import duration
 
+_LONGEST = 1e9
+"""Longer than anybody waits, in seconds, and short enough to be added to any date of today."""
+
 
 def length(text: str, name: str) -> float:
     """Return the seconds of `90s`, `1h30m`, `2d` or a bare number of seconds; `name` is what it is for."""
@@ -16,7 +19,7 @@ def length(text: str, name: str) -> float:
             seconds = duration(text)
         except (ValueError, KeyError):
             seconds = 0.0
-    if seconds <= 0:
+    if not 0 < seconds < _LONGEST:
         raise SettingsError(f"{name}: expected a length of time such as 30s, 10m or 1d, got {text!r}")
     return seconds
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ import click
 from lamina.cli.running import choose
 from lamina.client.kubeconfig import read_kubeconfig
 from lamina.errors import SettingsError, from_status
+from lamina.trust import trusting
 
 _CHUNK = 1 << 20
 
@@ -32,7 +32,7 @@ def backup(file: Path, data: Path | None, port: int) -> None:
     """
     server = choose(data, port)
     access = read_kubeconfig(Path(server.kubeconfig), "lamina")
-    context = ssl.create_default_context(cadata=access.authority.decode())
+    context = trusting(access.authority.decode())
     place = urlsplit(access.server)
     connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=60)
     fresh = file.with_name(f".{file.name}.{os.getpid()}")

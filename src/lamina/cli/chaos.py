@@ -15,7 +15,7 @@ from lamina.cli.reaching import cluster_options, reach
 from lamina.cli.tables import table
 from lamina.cli.troubles import Trouble, Troubles, mending
 from lamina.errors import SettingsError, SpecError
-from lamina.faults import Fault, read_fault
+from lamina.faults import LONGEST, Fault, read_fault
 from lamina.objects.types import Made
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ def silence(after: bool, **options: Any) -> None:
 @_aimed
 def slow(time: str, **options: Any) -> None:
     """Answer everything TIME (200ms, 2s) later."""
-    _break({"fault": "slow", "seconds": length(time, "TIME")}, **options)
+    _break({"fault": "slow", "seconds": _seconds(time)}, **options)
 
 
 @chaos.command()
@@ -106,9 +106,7 @@ def stale(time: str | None, versions: int | None, **options: Any) -> None:
     """Show the past: of TIME ago (30s), or of this moment from now on."""
     if time and versions:
         raise SettingsError("stale takes TIME or --versions", hint="give one of the two")
-    _break(
-        {"fault": "stale", "seconds": length(time, "TIME") if time else None, "versions": versions}, **options
-    )
+    _break({"fault": "stale", "seconds": _seconds(time) if time else None, "versions": versions}, **options)
 
 
 @chaos.command()
@@ -183,16 +181,18 @@ def _break(
     verbs: str | None,
     resources: str | None,
     users: str | None,
+    path: str | None,
     rate: str | None,
     **aim: Any,
 ) -> None:
     asked = {
         **said,
         **aim,
-        "verbs": _listed(verbs),
-        "resources": _listed(resources),
-        "users": _listed(users),
-        "rate": share(rate, "--rate") if rate else None,
+        "verbs": _listed(verbs, "--verbs"),
+        "resources": _listed(resources, "--resources"),
+        "users": _listed(users, "--users"),
+        "path": _named(path, "--path"),
+        "rate": share(rate, "--rate") if rate is not None else None,
     }
     fault = _fault({key: value for key, value in asked.items() if value is not None})
     _do(lambda troubles: troubles.break_answers(fault), output, kubeconfig, context)
@@ -205,8 +205,24 @@ def _fault(said: Made) -> Fault:
         raise SettingsError(f"--{senseless}", hint=senseless.hint) from None
 
 
-def _listed(text: str | None) -> list[str] | None:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
+def _seconds(text: str) -> float:
+    seconds = length(text, "TIME")
+    if seconds > LONGEST:
+        raise SettingsError(f"TIME: expected a day at most, got {text!r}")
+    return seconds
+
+
+def _listed(text: str | None, option: str) -> list[str] | None:
+    if _named(text, option) is None:
+        return None
+    return [part.strip() for part in str(text).split(",") if part.strip()]
+
+
+def _named(text: str | None, option: str) -> str | None:
+    """Return what an option names; one that is given and names nothing must not mean everything."""
+    if text is not None and not text.strip(" ,"):
+        raise SettingsError(f"{option} names nothing", hint="leave it out to mean everything")
+    return text
 
 
 def _do(

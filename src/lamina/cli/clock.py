@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def wind(time: str, output: str, kubeconfig: Path | None, context: str) -> None:
 @_common
 def speed(times: float, output: str, kubeconfig: Path | None, context: str) -> None:
     """Let time pass N times as fast from now on: 60 is a minute a second, 0 stands still."""
+    if isnan(times):
+        raise SettingsError("N: expected a number from 0 to 1000000, got nan")
     _ask({"speed": times}, output, kubeconfig, context)
 
 
@@ -69,13 +72,16 @@ def _ask(asked: Made | None, output: str, kubeconfig: Path | None, context: str)
     access = reach(kubeconfig, context)
 
     async def ask(client: Client) -> Made:
-        told = await _told(client, asked)
+        told = await _told(client)
         if told is None:
             raise SettingsError(
                 f"{access.server} has no clock that can be wound",
                 hint="only the server of `lamina up` has one, for whoever administers it",
             )
-        return told
+        if asked is not None:
+            answer = await client.request("POST", _PAGE, body=orjson.dumps(asked))
+            told = orjson.loads(answer)
+        return dict(told)
 
     # Winding takes as long as it takes.
     told = with_client(access, ask, timeout=None if asked else 60.0)
@@ -89,12 +95,10 @@ def _ask(asked: Made | None, output: str, kubeconfig: Path | None, context: str)
         click.echo(f"{'ahead' if ahead > 0 else 'behind'}  {as_length(abs(round(ahead)))}")
 
 
-async def _told(client: Client, asked: Made | None) -> Made | None:
+async def _told(client: Client) -> Made | None:
     """Return what a server says of its clock; None if it has none of its own."""
-    body = orjson.dumps(asked) if asked is not None else None
     try:
-        answer = await client.request("POST" if asked is not None else "GET", _PAGE, body=body)
-        told = orjson.loads(answer)
+        told = orjson.loads(await client.request("GET", _PAGE))
     except orjson.JSONDecodeError:
         return None
     except ApiError as refused:
@@ -106,6 +110,6 @@ async def _told(client: Client, asked: Made | None) -> Made | None:
 
 async def now_at(client: Client) -> datetime:
     """Return what time it is for the objects of a server: its own, or else everybody's."""
-    told = await _told(client, None)
+    told = await _told(client)
     there = moment(told["now"]) if told is not None else None
     return there or datetime.now(UTC)

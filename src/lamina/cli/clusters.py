@@ -13,6 +13,8 @@ from lamina.cli.reaching import with_client
 from lamina.cli.running import choose
 from lamina.client.client import Client
 from lamina.client.kubeconfig import read_kubeconfig
+from lamina.errors import SettingsError
+from lamina.objects import names
 
 _FIRST = "lamina"
 
@@ -68,28 +70,36 @@ def list_(data: Path | None, port: int, output: str) -> None:
 
 @clusters.command()
 @_server_options
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
-def add(data: Path | None, port: int, names: tuple[str, ...]) -> None:
+@click.argument("wanted", nargs=-1, required=True, metavar="NAME...")
+def add(data: Path | None, port: int, wanted: tuple[str, ...]) -> None:
     """Add clusters; those that are there already stay as they are."""
-    for name in names:
-        made = json.loads(_ask(data, port, "PUT", f"/clusters/{name}"))
+    for page in [_page(name) for name in wanted]:
+        made = json.loads(_ask(data, port, "PUT", page))
         click.echo(f"{made['name']} is at {made['server']}; reach it with --context {made['name']}", err=True)
 
 
 @clusters.command()
 @_server_options
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("wanted", nargs=-1, required=True, metavar="NAME...")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
-def remove(data: Path | None, port: int, names: tuple[str, ...], yes: bool) -> None:
+def remove(data: Path | None, port: int, wanted: tuple[str, ...], yes: bool) -> None:
     """Remove clusters, with everything that is in them."""
-    for name in names:
+    meant = {name: _page(name) for name in wanted}
+    for page in meant.values():
         # One that is not there should not be asked about.
-        _ask(data, port, "GET", f"/clusters/{name}")
+        _ask(data, port, "GET", page)
     if not yes:
-        click.confirm(f"Remove {', '.join(names)} and everything in there?", abort=True, err=True)
-    for name in names:
-        _ask(data, port, "DELETE", f"/clusters/{name}")
+        click.confirm(f"Remove {', '.join(meant)} and everything in there?", abort=True, err=True)
+    for name, page in meant.items():
+        _ask(data, port, "DELETE", page)
         click.echo(f"{name} is removed", err=True)
+
+
+def _page(name: str) -> str:
+    """Return where a cluster is told of: what no cluster can be called would lead to something inside of one."""
+    if problems := names.label(name):
+        raise SettingsError(f'"{name}" is no name for a cluster: {problems[0]}')
+    return f"/clusters/{name}"
 
 
 def _ask(data: Path | None, port: int, method: str, path: str) -> bytes:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lamina.client.transport import Transport
+from lamina.errors import SettingsError
 from lamina.rates import Bucket
 from lamina.runtime.meter import CallMeter, Meter
 
 if TYPE_CHECKING:
+    from lamina.admission.serving import ReviewMeter
+    from lamina.client.client import Client
     from lamina.runtime.leases import Leases
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,9 +30,23 @@ def probe_options(command: Command) -> Command:
         ("--health-probe-bind-address", "Where /healthz and /readyz are served; 0 for nowhere."),
         ("--metrics-address", "Where /metrics is served: HOST:PORT, :PORT on every interface, or 0 for nowhere."),
     ):  # fmt: skip
-        add = click.option(option, metavar="ADDRESS", default="0", show_default=True, help=said)
+        add = click.option(
+            option, metavar="ADDRESS", default="0", show_default=True, help=said, callback=_checked
+        )
         command = add(command)
     return command
+
+
+def _checked(context: click.Context, option: click.Parameter, text: str) -> str:
+    """Return an address that somebody can listen at, or none."""
+    if text not in _OFF:
+        from lamina.runtime.probes import address
+
+        try:
+            address(text)
+        except SettingsError as wrong:
+            raise click.BadParameter(str(wrong), context, option) from None
+    return text
 
 
 class Counting:
@@ -58,8 +75,20 @@ class Counting:
             for number, name in enumerate(leases.names):
                 self._metrics.leads(name, partial(_holds, leases, number))
 
+    @property
+    def reviews(self) -> ReviewMeter | None:
+        return self._metrics.reviews if self._metrics is not None else None
+
     def counted(self, transport: Transport) -> Transport:
-        return self._metrics.metered(transport) if self._metrics is not None else transport
+        return self._metrics.traffic.metered(transport) if self._metrics is not None else transport
+
+    def client(self, transport: Transport) -> Client:
+        """Return a client of which it is counted how often it has to ask again."""
+        from lamina.client.client import Client
+
+        return (
+            Client(transport, retried=self._metrics.traffic.retried) if self._metrics else Client(transport)
+        )
 
     def limited(self, transport: Transport, bucket: Bucket | None) -> Transport:
         """Return a transport that keeps to a limit, where there is one; what it costs is counted."""
@@ -69,7 +98,7 @@ class Counting:
 
         if self._metrics is None:
             return LimitedTransport(transport, bucket)
-        return LimitedTransport(transport, bucket, self._metrics.waited)
+        return LimitedTransport(transport, bucket, self._metrics.traffic.waited)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:

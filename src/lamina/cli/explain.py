@@ -11,7 +11,7 @@ from lamina.cli.clock import now_at
 from lamina.cli.plans import as_json, show
 from lamina.cli.reaching import named, object_options, reach, with_client
 from lamina.client.client import Client
-from lamina.errors import LaminaError
+from lamina.errors import SettingsError
 from lamina.families.every import chosen
 from lamina.hooks.files import Hooks
 from lamina.logs import log
@@ -67,5 +67,8 @@ async def _outlooks(client: Client, target: str, namespace: str, hooks: tuple[Pa
         await files.close()
         await calls.close()
     if not found:
-        raise LaminaError(f"{ref} is not there, or no controller cares about it")
+        raise SettingsError(
+            f"{ref} is not there, or no controller cares about it",
+            hint="see who is rolled out with `lamina get`; -n says in which namespace to look",
+        )
     return found

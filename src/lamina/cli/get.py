@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 
 from lamina.cli.accounts import pictured
-from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
+from lamina.cli.reaching import cluster_options, kind_named, nobodys, reach, with_client, word_and_name
 from lamina.cli.tables import table
 from lamina.client.client import Client
 from lamina.core.family import Account
-from lamina.errors import LaminaError
 from lamina.families.every import chosen
 from lamina.objects import meta
 from lamina.objects.times import stamp
@@ -33,12 +32,13 @@ def get(kind: str | None, namespace: str | None, output: str, kubeconfig: Path |
 
     With a NAME, and where that is known, each of its targets has a line of its own.
     """
-    told = with_client(reach(kubeconfig, context), lambda client: _accounts(client, kind, namespace))
-    is_named = kind is not None and "/" in kind
+    word, name = word_and_name(kind)
+    told = with_client(reach(kubeconfig, context), lambda client: _accounts(client, word, name, namespace))
+    is_named = bool(name)
     if output == "json":
         click.echo(json.dumps([as_json(account) for account in told], indent=2))
     if is_named and not told:
-        raise LaminaError(f"{kind} is not there, or nobody rolls anything out for it")
+        raise nobodys(kind)
     if output == "json":
         return
     if not told:
@@ -99,8 +99,7 @@ def as_json(account: Account) -> Made:
     }
 
 
-async def _accounts(client: Client, asked: str | None, namespace: str | None) -> list[Account]:
-    word, _, name = (asked or "").partition("/")
+async def _accounts(client: Client, word: str, name: str, namespace: str | None) -> list[Account]:
     wanted = kind_named(await client.discover(), word).group_kind if word else None
     found: list[Account] = []
     for family in chosen("all"):

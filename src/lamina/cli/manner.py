@@ -38,6 +38,34 @@ class Time(click.ParamType[float]):
 
 
 TIME = Time()
+_TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
+
+
+class Switches(click.Command):
+    """A command whose switches may have a value, as those of programs in Go: `--leader-election=false`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        plain = [one for argument in args for one in self._plain(argument, ctx)]
+        return super().parse_args(ctx, plain)
+
+    def _plain(self, argument: str, ctx: click.Context) -> list[str]:
+        name, said, value = argument.partition("=")
+        switch = next(
+            (
+                one
+                for one in self.params
+                if isinstance(one, click.Option) and one.is_flag and name in one.opts
+            ),
+            None,
+        )
+        if not said or switch is None:
+            return [argument]
+        if value.lower() in _TRUE:
+            return [name]
+        if value.lower() not in _FALSE:
+            raise click.BadParameter(f'expected true or false, got "{value}"', ctx, switch)
+        # One that has no opposite is off unless it is named.
+        return switch.secondary_opts[:1]
 
 
 def _group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -142,6 +170,10 @@ manner_options = _group(
         "--manifest-limit", "--manifestLimit", "manifest_limit", type=click.IntRange(1), metavar="BYTES",
         default=512_000, help="How much all manifests of a ManifestWork may be together, where writes are judged.",
     ),
+    _option(
+        "--feature-gates", metavar="NAME=BOOL,...", default="", show_default=False,
+        help="What is left out or not: ManifestWorkReplicaSet, CleanUpCompletedManifestWork. Default: nothing is.",
+    ),
     _option("--cache-flush-interval", type=TIME, default="30m", help="How long an owner is left alone at most."),
     _option(
         "--discovery-interval", type=TIME, default="30s",
@@ -152,18 +184,25 @@ manner_options = _group(
 
 def manner(flags: Flags) -> Manner:
     """Return how families run."""
-    from lamina.families.every import Manner
+    from lamina.errors import BadRequest
+    from lamina.families.every import Manner, gated
     from lamina.objects.selectors import parse_label_selector
 
     applies = flags["apply_strategy"] == "server-side-apply"
-    return Manner(
-        selector=parse_label_selector(flags["target_label_selector"]),
+    try:
+        selector = parse_label_selector(flags["target_label_selector"])
+    except BadRequest as wrong:
+        raise click.BadParameter(wrong.message, param_hint="--target-label-selector") from None
+    said = Manner(
+        selector=selector,
         workers=flags["workers"],
         applies_as=flags["apply_strategy_ssa_field_manager"] if applies else "",
         flush=timedelta(seconds=flags["cache_flush_interval"]),
         schedules=flags["scheduler"],
+        registers=flags["scheduler"],
         manifest_limit=flags["manifest_limit"],
     )
+    return gated(said, flags["feature_gates"])
 
 
 # How often

@@ -56,7 +56,6 @@ _ON_ITS_OWN = (
 @click.option(
     "--agent",
     metavar="CLUSTER",
-    default="",
     help="Print what the agent of this cluster needs on its hub instead, and nothing else.",
 )
 @click.option(
@@ -82,7 +81,7 @@ def rbac(
     webhook: bool,
     scheduler: bool,
     lease_namespace: str,
-    agent: str,
+    agent: str | None,
     people: bool,
     name: str,
     account: str,
@@ -96,7 +95,9 @@ def rbac(
     What is needed follows from the controllers that HOOKS.PY declare, and
     without one from those on the cluster.
     """
-    if agent:
+    if agent is not None:
+        if not agent:
+            raise click.BadParameter("expected the name of a cluster, got nothing", param_hint="--agent")
         _print(_of_agent(agent, name, account), output)
         click.echo(_ON_ITS_OWN, err=True)
         return

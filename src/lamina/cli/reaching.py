@@ -14,12 +14,16 @@ from lamina.cli.running import choose_by_environment, servers
 from lamina.client.client import Client
 from lamina.client.http import HttpTransport
 from lamina.client.kubeconfig import IN_CLUSTER, Access, in_cluster, read_kubeconfig
-from lamina.errors import LaminaError, SettingsError
+from lamina.errors import LaminaError, SettingsError, Unreachable
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
+_EXAMPLE = "for example catset/nginx"
+_SILENT = "is {} running, and can it be reached from here? `lamina status` says what runs of `lamina up`"
+_NAMED = "name another with --kubeconfig FILE, or leave it out for the server that `lamina up` runs"
+_SAID = "$KUBECONFIG says so; name another with --kubeconfig FILE, or unset it for the server of `lamina up`"
 
 
 def cluster_options(command: Command) -> Command:
@@ -49,12 +53,13 @@ def object_options(command: Command) -> Command:
 def reach(kubeconfig: Path | None, context: str) -> Access:
     """Return how to reach the cluster that is meant."""
     if kubeconfig is not None:
-        return read_kubeconfig(kubeconfig, context)
+        return read_kubeconfig(kubeconfig, context, hint=_NAMED)
     if _names_a_server():
         # Whoever says which server is meant means it, as `lamina kubectl` does.
         return read_kubeconfig(Path(choose_by_environment().kubeconfig), context)
     if files := os.environ.get("KUBECONFIG"):
-        return read_kubeconfig([Path(file) for file in files.split(os.pathsep) if file], context)
+        named = [Path(file) for file in files.split(os.pathsep) if file]
+        return read_kubeconfig(named, context, hint=_SAID)
     if servers():
         return read_kubeconfig(Path(choose_by_environment().kubeconfig), context)
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
@@ -83,6 +88,9 @@ def with_client(
         client = Client(HttpTransport(access, timeout=timeout))
         try:
             return await work(client)
+        except Unreachable as silent:
+            silent.hint = silent.hint or _SILENT.format(access.server)
+            raise
         finally:
             await client.close()
 
@@ -91,10 +99,26 @@ def with_client(
 
 def named(kinds: Kinds, target: str, namespace: str) -> Ref:
     """Return the object that KIND/NAME means; the kind may be said in any of the ways kubectl takes."""
-    word, slash, name = target.partition("/")
-    if not slash or not name:
-        raise LaminaError(f"expected KIND/NAME, got {target!r}")
+    word, name = word_and_name(target)
+    if not name:
+        raise SettingsError(f"expected KIND/NAME, got {target!r}", hint=_EXAMPLE)
     return kind_named(kinds, word).ref(namespace, name)
+
+
+def word_and_name(target: str | None) -> tuple[str, str]:
+    """Return the two parts of KIND/NAME; without a name all of that kind are meant, and without either everybody."""
+    word, slash, name = (target or "").partition("/")
+    if target is not None and (not word or bool(slash) != bool(name) or "/" in name):
+        raise SettingsError(f"expected KIND or KIND/NAME, got {target!r}", hint=_EXAMPLE)
+    return word, name
+
+
+def nobodys(what: object) -> LaminaError:
+    """Return the error that says of an object that there is nothing to say about it."""
+    return SettingsError(
+        f"{what} is not there, or nobody rolls anything out for it",
+        hint="see who is rolled out with `lamina get`; -n says in which namespace to look",
+    )
 
 
 def kind_named(kinds: Kinds, word: str) -> Kind:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,9 +13,9 @@ from lamina.cli.tables import table
 from lamina.client.client import Client
 from lamina.core.family import Account
 from lamina.core.revision import Revision
-from lamina.errors import RevisionNotFound
+from lamina.errors import RevisionNotFound, SettingsError
 from lamina.objects import meta
-from lamina.objects.diff import diff
+from lamina.objects.diff import ABSENT, Change, diff
 from lamina.objects.types import Made
 
 
@@ -25,6 +24,7 @@ def revisions() -> None:
     """Show the revisions of an owner, and how they differ."""
 
 
+_NUMBER = click.IntRange(1)
 _output = click.option(
     "-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it."
 )
@@ -40,6 +40,9 @@ def listed(target: str, output: str, namespace: str, kubeconfig: Path | None, co
     rows = [_row(account, revision) for revision in reversed(account.history.revisions)]
     if output == "json":
         click.echo(json.dumps(rows, indent=2))
+        return
+    if not rows:
+        click.echo(f"{meta.ref(account.owner)} has no revisions: {account.because}", err=True)
         return
     click.echo(
         table(
@@ -73,9 +76,11 @@ def _row(account: Account, revision: Revision) -> Made:
 
 @revisions.command("diff")
 @click.argument("target", metavar="KIND/NAME")
-@click.option("--from", "older", type=int, metavar="N", help="From which revision. Default: the one before.")
 @click.option(
-    "--to", "newer", type=int, metavar="N", help="To which revision. Default: the one that is wanted."
+    "--from", "older", type=_NUMBER, metavar="N", help="From which revision. Default: the one before."
+)
+@click.option(
+    "--to", "newer", type=_NUMBER, metavar="N", help="To which revision. Default: the one that is wanted."
 )
 @_output
 @object_options
@@ -90,8 +95,10 @@ def differences(
 ) -> None:
     """Show what changed between two revisions of KIND/NAME."""
     account = with_client(reach(kubeconfig, context), lambda client: _account(client, target, namespace))
-    after = _numbered(account, newer or account.wanted or account.goal)
-    before = _numbered(account, older) if older else account.history.before(after.number)
+    if not account.history.revisions:
+        raise SettingsError(f"{meta.ref(account.owner)} has no revisions: {account.because}")
+    after = _numbered(account, newer if newer is not None else account.wanted or account.goal)
+    before = _numbered(account, older) if older is not None else account.history.before(after.number)
     changes = diff(before.snapshot if before is not None else {}, after.snapshot)
     if output == "json":
         click.echo(json.dumps([_change(one) for one in changes], indent=2))
@@ -112,8 +119,11 @@ def _numbered(account: Account, number: int) -> Revision:
     return found
 
 
-def _change(change: Any) -> Made:
-    return {"path": list(change.path), "text": str(change)}
+def _change(change: Change) -> Made:
+    """Return one change; a side on which there is nothing is left out."""
+    sides = {"before": change.before, "after": change.after}
+    there = {side: value for side, value in sides.items() if value is not ABSENT}
+    return {"path": list(change.path), **there, "text": str(change)}
 
 
 async def _account(client: Client, target: str, namespace: str) -> Account:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lamina.runtime.leases import Terms
 
 
-@click.command()
+@click.command(cls=manner.Switches)
 @click.argument("hooks", metavar="[HOOKS.PY]...", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--families", metavar="NAMES", default="all", show_default=True, help="Which families run.")
 @click.option(
@@ -91,7 +91,7 @@ async def _serve(
         counting = Counting(flags, access.server)
         transport = counting.counted(HttpTransport(access))
         ending.push_async_callback(transport.close)
-        client = Client(counting.limited(transport, manner.requests(flags)))
+        client = counting.client(counting.limited(transport, manner.requests(flags)))
         calls = Calls(local=files.find, meter=counting.calls)
         ending.push_async_callback(calls.close)
         await ending.enter_async_context(counting.listening())
@@ -103,7 +103,9 @@ async def _serve(
             await product.declare(client, files.manifests)
             home = flags["lease_namespace"] or _home(access)
             # Somebody waits for an answer, and not for long: no limit of requests may keep them waiting.
-            await ending.enter_async_context(admitting(flags, wanted, Client(transport), home))
+            await ending.enter_async_context(
+                admitting(flags, wanted, Client(transport), home, counting.reviews)
+            )
 
         if not await unless(stop, prepare()):
             return

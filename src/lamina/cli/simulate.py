@@ -7,10 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
 
+from lamina.cli.amounts import length
+from lamina.cli.clock import now_at
 from lamina.cli.plans import words
 from lamina.cli.reaching import kind_named, named, object_options, reach, with_client
 from lamina.client.client import Client
@@ -21,7 +24,6 @@ from lamina.families.every import chosen
 from lamina.hooks.files import Hooks
 from lamina.logs import log
 from lamina.objects import meta
-from lamina.objects.durations import parse_duration
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj, Ref
 from lamina.paper.cluster import Calling
@@ -41,10 +43,10 @@ _AT_ONCE = timedelta(seconds=1)
 
 
 def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
-    try:
-        return parse_duration(text)
-    except ValueError as wrong:
-        raise click.BadParameter(str(wrong)) from None
+    """Return a length of time, as everywhere on the command line; none at all is one too."""
+    if text in ("0", "0s"):
+        return timedelta(0)
+    return timedelta(seconds=length(text, option.opts[0]))
 
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
@@ -130,12 +132,14 @@ def simulate(
     stood = load_stages(stages)
     wanted = chosen(families)
 
-    def play(kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: Fetch | None) -> Simulation:
+    def play(
+        now: datetime, kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: Fetch | None
+    ) -> Simulation:
         simulation = Simulation(
             families=wanted,
             kinds=kinds,
             objects=objects,
-            now=datetime.now(UTC).replace(microsecond=0),
+            now=now.replace(microsecond=0),
             stages=stood,
             failures=broken,
             readiness=[_readiness(kinds, wanted, one, ready_after) for one in ready],
@@ -154,9 +158,15 @@ def simulate(
 
     if state:
         objects = [obj for file in state for obj in _objects(file)]
-        done = asyncio.run(_aside(hooks, lambda call: play(builtin(), objects, call, None)))
+        now = datetime.now(UTC)
+        done = asyncio.run(_aside(hooks, lambda call: play(now, builtin(), objects, call, None)))
     else:
-        done = with_client(reach(kubeconfig, context), lambda client: on_a_copy(client, hooks, play))
+
+        async def play_there(client: Client) -> Simulation:
+            # What it holds was stamped by its own clock, which somebody may have wound.
+            return await on_a_copy(client, hooks, partial(play, await now_at(client)))
+
+        done = with_client(reach(kubeconfig, context), play_there)
     _say(done, output, everything)
 
 
@@ -207,10 +217,20 @@ def _objects(file: Path) -> list[Made]:
     for document in documents(_text(file), str(file)):
         if document is None:
             continue
-        if not isinstance(document, dict) or "kind" not in document:
-            raise SettingsError(f"{file}: expected manifests, got {type(document).__name__}")
-        found += document.get("items") or [] if str(document["kind"]).endswith("List") else [document]
+        manifest = _manifest(file, document, "kind")
+        items = manifest.get("items") or [] if manifest["kind"].endswith("List") else [manifest]
+        for one in items if isinstance(items, list) else [items]:
+            found.append(_manifest(file, one, "kind", "apiVersion"))
     return found
+
+
+def _manifest(file: Path, document: object, *needs: str) -> Made:
+    if not isinstance(document, dict):
+        raise SettingsError(f"{file}: expected manifests, got {type(document).__name__}")
+    for name in needs:
+        if not isinstance(document.get(name), str):
+            raise SettingsError(f"{file}: expected manifests, got something without {name}")
+    return document
 
 
 def _first(file: Path) -> object:
@@ -229,12 +249,14 @@ def _text(file: Path) -> str:
 
 def _placed(kinds: Kinds, manifest: Made, namespace: str) -> Made:
     """Return a manifest with the namespace it is meant for."""
-    kind = kinds.find(manifest.get("apiVersion") or "", manifest["kind"])
+    kind = kinds.find(manifest["apiVersion"], manifest["kind"])
     if kind is None:
         raise SettingsError(
-            f"nobody serves kind {manifest['kind']} in version {manifest.get('apiVersion')}",
+            f"nobody serves kind {manifest['kind']} in version {manifest['apiVersion']}",
             hint="put its CustomResourceDefinition before it",
         )
+    if not meta.metadata(manifest).get("name") and meta.metadata(manifest).get("generateName"):
+        raise SettingsError(f"a {kind.kind} with a generateName cannot be applied", hint="give it a name")
     if not kind.namespaced or meta.namespace(manifest):
         return manifest
     return meta.with_metadata(manifest, namespace=namespace)

@@ -50,6 +50,23 @@ _PATIENCE = 30.0
     help="Which families run: metacontroller, manifestwork, all, none. Default: all.",
 )
 @click.option(
+    "--scheduler/--no-scheduler",
+    default=None,
+    help="Choose clusters for Placements; without, another scheduler writes the decisions.",
+)
+@click.option(
+    "--manifest-limit",
+    "--manifestLimit",
+    "manifest_limit",
+    metavar="BYTES",
+    help="How much all manifests of a ManifestWork may be together. Default: 512000.",
+)
+@click.option(
+    "--feature-gates",
+    metavar="NAME=BOOL,...",
+    help="What is left out or not: ManifestWorkReplicaSet, CleanUpCompletedManifestWork. Default: nothing is.",
+)
+@click.option(
     "--hooks",
     metavar="FILE",
     multiple=True,
@@ -59,6 +76,11 @@ _PATIENCE = 30.0
     "--clusters",
     metavar="N|NAMES",
     help="Clusters beside the first: how many (cluster1, ...), or names, comma-separated.",
+)
+@click.option(
+    "--metrics-address",
+    metavar="ADDRESS",
+    help="Where what the families do is counted, at /metrics: HOST:PORT. Default: nowhere.",
 )
 @click.option("--log", metavar="LEVEL", help="Least level of log lines: debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="How log lines look: text or json.")
@@ -229,8 +251,8 @@ def _arguments(flags: dict[str, Any]) -> list[str]:
     arguments = []
     for name, value in flags.items():
         option = f"--{name.replace('_', '-')}"
-        if value is True:
-            arguments.append(option)
+        if isinstance(value, bool):
+            arguments.append(option if value else f"--no-{name.replace('_', '-')}")
         elif isinstance(value, tuple):
             arguments += [part for one in value for part in (option, str(one))]
         elif value is not None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from lamina.cli.accounts import account_of
 from lamina.cli.get import COLUMNS, as_json, row
-from lamina.cli.reaching import cluster_options, kind_named, reach, with_client
+from lamina.cli.reaching import cluster_options, kind_named, reach, with_client, word_and_name
 from lamina.cli.tables import Lines
 from lamina.client.client import Client
 from lamina.clock import WallClock
@@ -62,16 +62,16 @@ def watch(
     named is in the namespace `default` unless -n says otherwise; with --until, it
     has to be there.
     """
+    word, name = word_and_name(kind)
     with suppress(KeyboardInterrupt):
         with_client(
-            reach(kubeconfig, context), lambda client: _follow(client, kind, namespace, until, output)
+            reach(kubeconfig, context), lambda client: _follow(client, word, name, namespace, until, output)
         )
 
 
 async def _follow(
-    client: Client, asked: str | None, namespace: str | None, until: str | None, output: str
+    client: Client, word: str, name: str, namespace: str | None, until: str | None, output: str
 ) -> None:
-    word, _, name = (asked or "").partition("/")
     kind = kind_named(await client.discover(), word) if word else None
     wanted = kind.group_kind if kind is not None else None
     meant = kind.ref(namespace or "default", name) if kind is not None and name else None
@@ -152,6 +152,7 @@ def _gone(ref: Ref) -> Made:
     return {
         "apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name,
         "revision": 0, "targets": {}, "state": _GONE, "because": "it was deleted",
+        "places": {},
     }  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -20,7 +19,7 @@ import orjson
 from lamina.client import wire
 from lamina.client.discovery import discover, merged
 from lamina.client.transport import Query, Response, Sink, Transport
-from lamina.errors import TooManyRequests, UnknownKind, Unreachable, from_status
+from lamina.errors import TooManyRequests, UnknownKind, Unreachable
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Obj, Ref, WatchEvent
@@ -57,11 +56,18 @@ class Client:
     One identity at one server.
 
     `manager` is the name under which the server records which fields this
-    client wrote, and what it calls itself.
+    client wrote, and what it calls itself. `retried` is told of each request that
+    is sent again, and what the server had answered.
     """
 
-    def __init__(self, transport: Transport, *, manager: str = "lamina") -> None:
-        self._transport = transport
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        manager: str = "lamina",
+        retried: Callable[[str, int], None] = lambda method, code: None,
+    ) -> None:
+        self._transport, self._retried = transport, retried
         self._manager = manager
         self._headers = {"accept": _JSON, "user-agent": manager}
         self._kinds = Kinds()
@@ -72,7 +78,7 @@ class Client:
 
     def acting_as(self, user: str) -> Client:
         """Return a client that does what it does as somebody else, if the server lets us."""
-        other = Client(self._transport, manager=self._manager)
+        other = Client(self._transport, manager=self._manager, retried=self._retried)
         other._headers = {**self._headers, "impersonate-user": user}
         other._kinds = self._kinds
         return other
@@ -182,7 +188,6 @@ class Client:
         fields: str = "",
         metadata_only: bool = False,
         seconds: int | None = None,
-        hear: wire.Hear | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """
         Yield what happens after a version, bookmarks included, until the server ends the stream.
@@ -190,35 +195,55 @@ class Client:
         With `initial`, what exists comes first, as ADDED, up to a bookmark that
         carries the annotation `k8s.io/initial-events-end`. An ERROR in the
         stream is raised; taking up a broken stream again is the caller's business.
-
-        A server in this process tells `hear` at once of what happens while the
-        reader waits. It says whether it took that in; what it did not comes to
-        the reader, with whatever came in the same breath, so that it may hear
-        the same twice.
         """
         kind = await self._resolved(what)
-        query = [("watch", "true"), ("allowWatchBookmarks", "true"), *wire.selection(labels, fields)]
-        if initial:
-            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
-        query += [("resourceVersion", version)] if version else []
-        query += [("timeoutSeconds", str(seconds))] if seconds is not None else []
-        headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
-        path = wire.collection(kind, namespace)
-        response = await self._send("GET", path, query, headers, None, streams=True)
-        # Some need not be asked: what comes while we wait is handed over at once.
-        push_to: Callable[[Sink], None] | None = getattr(response, "push_to", None)
-        if hear is not None and push_to is not None:
-            push_to(partial(wire.pushed, kind, hear))
+        query = wire.watching(version, initial, labels, fields, seconds)
+        response = await self._open(kind, namespace, query, metadata_only)
         try:
-            async with aclosing(wire.lines(response.stream())) as lines:
-                async for line in lines:
-                    event = wire.event(line)
-                    if event["type"] == "ERROR":
-                        raise from_status(event["object"])
-                    wire.named(event["object"], kind)
-                    yield event
+            rest = b""
+            async for piece in response.stream():
+                lines, rest = wire.lines(rest, piece)
+                for line in lines:
+                    yield wire.told(kind, line)
         finally:
             await response.close()
+
+    async def follow(
+        self,
+        what: What,
+        hear: wire.Hear,
+        namespace: str = "",
+        *,
+        version: str = "",
+        initial: bool = False,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+        seconds: int | None = None,
+    ) -> None:
+        """
+        Tell somebody what a watch yields, and return when it ends.
+
+        A server in this process tells them itself, without our waking up for it.
+        """
+        kind = await self._resolved(what)
+        query = wire.watching(version, initial, labels, fields, seconds)
+        response = await self._open(kind, namespace, query, metadata_only)
+        push_to: Callable[[Sink], None] | None = getattr(response, "push_to", None)
+        if push_to is not None:
+            push_to(partial(wire.pushed, kind, hear))
+        try:
+            rest = b""
+            async for piece in response.stream():
+                lines, rest = wire.lines(rest, piece)
+                for line in lines:
+                    hear(wire.told(kind, line))
+        finally:
+            await response.close()
+
+    async def _open(self, kind: Kind, namespace: str, query: Query, metadata_only: bool) -> Response:
+        headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
+        return await self._send("GET", wire.collection(kind, namespace), query, headers, None, streams=True)
 
     # ── writing ──
 
@@ -397,8 +422,13 @@ class Client:
                 return response
             refused = await wire.refusal(response)
             if not (isinstance(refused, TooManyRequests) and refused.retry_after is not None and tries_left):
-                raise refused
+                try:
+                    raise refused
+                finally:
+                    # It knows where it was raised. If that knew it, too, both would stay, with all they know.
+                    del refused
             await asyncio.sleep(refused.retry_after)
+            self._retried(method, response.status)
         raise AssertionError("the last try either answers or raises")
 
     async def _resolved(self, what: What) -> Kind:

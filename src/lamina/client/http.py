@@ -22,6 +22,7 @@ from lamina.client.leave import check_leave
 from lamina.client.lines import Answer, Lines
 from lamina.client.transport import Query, Response
 from lamina.errors import NotLeading, SettingsError, Unreachable
+from lamina.trust import trusting
 
 _LONG = 512 * 1024
 _WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -209,7 +210,7 @@ def _place(server: str) -> tuple[str, bool]:
 
 def _tls(access: Access) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=access.authority.decode() if access.authority else None)
+        context = trusting(access.authority.decode() if access.authority else None)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise SettingsError(f"the authority given for {access.server} cannot be read: {error}") from error
     if access.insecure:

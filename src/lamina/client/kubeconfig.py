@@ -22,6 +22,7 @@ from lamina.errors import SettingsError
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CURRENT = "current-context:"
+_HINT = "`lamina up` starts a server and writes one"
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -51,14 +52,15 @@ class Access(Struct, frozen=True, kw_only=True):
     namespace: str = "default"
 
 
-def read_kubeconfig(files: Path | Sequence[Path], context: str = "") -> Access:
+def read_kubeconfig(files: Path | Sequence[Path], context: str = "", *, hint: str = _HINT) -> Access:
     """
     Return the access that a context of these files describes; the current one unless one is named.
 
     As with kubectl, the first file that mentions something is right about it,
-    and files that do not exist are passed over as long as one does.
+    and files that do not exist are passed over as long as one does. `hint` is what
+    to do where none does.
     """
-    config = _Config([files] if isinstance(files, Path) else files)
+    config = _Config([files] if isinstance(files, Path) else files, hint)
     chosen = config.section("contexts", context or config.current, "context")
     cluster = config.section("clusters", chosen.text("cluster", required=True), "cluster")
     user = config.section("users", chosen.text("user"), "user") if chosen.text("user") else None
@@ -277,13 +279,11 @@ class _Section(Struct, frozen=True):
 class _Config:
     """Several kubeconfigs, read as one."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], hint: str) -> None:
         self._documents = [(file, _load(file)) for file in files if file.exists()]
         if not self._documents:
             named = ", ".join(map(str, files)) or "none was named"
-            raise SettingsError(
-                f"there is no kubeconfig: {named}", "`lamina up` starts a server and writes one"
-            )
+            raise SettingsError(f"there is no kubeconfig: {named}", hint)
 
     @property
     def current(self) -> str:
@@ -295,7 +295,10 @@ class _Config:
                         f"{file}: current-context: expected text, got {type(chosen).__name__}"
                     )
                 return chosen
-        raise SettingsError(f"{self._documents[0][0]}: current-context: none is chosen, and none was named")
+        raise SettingsError(
+            f"{self._documents[0][0]}: current-context: none is chosen, and none was named",
+            self._known("contexts"),
+        )
 
     def section(self, field: str, name: str, inner: str) -> _Section:
         for file, document in self._documents:
@@ -307,7 +310,16 @@ class _Config:
                         raise SettingsError(f"{file}: {where}: expected fields, got {type(values).__name__}")
                     return _Section(file, where, values)
         named = ", ".join(str(file) for file, _ in self._documents)
-        raise SettingsError(f'{named}: {field}: there is none called "{name}"')
+        raise SettingsError(f'{named}: {field}: there is none called "{name}"', self._known(field))
+
+    def _known(self, field: str) -> str:
+        known = [
+            str(entry["name"])
+            for _, document in self._documents
+            for entry in document.get(field) or ()
+            if isinstance(entry, Mapping) and entry.get("name")
+        ]
+        return f"the {field} are {', '.join(known)}" if known else f"there are no {field}"
 
 
 def _load(file: Path) -> Mapping[str, Any]:

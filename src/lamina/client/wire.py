@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import orjson
@@ -13,8 +13,8 @@ from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Ref, WatchEvent
 
 Pairs: TypeAlias = list[tuple[str, str]]
-Hear: TypeAlias = Callable[[WatchEvent], bool]
-"""Is told an event, and says whether it took it in."""
+Hear: TypeAlias = Callable[[WatchEvent], None]
+"""Is told an event; of those that come in one piece with an error, perhaps twice."""
 
 
 def collection(kind: Kind, namespace: str) -> str:
@@ -39,6 +39,16 @@ def _part(text: str, what: str) -> str:
 def selection(labels: str, fields: str) -> Pairs:
     query = [("labelSelector", labels)] if labels else []
     query += [("fieldSelector", fields)] if fields else []
+    return query
+
+
+def watching(version: str, initial: bool, labels: str, fields: str, seconds: int | None) -> Pairs:
+    """Return the query of a watch."""
+    query = [("watch", "true"), ("allowWatchBookmarks", "true"), *selection(labels, fields)]
+    if initial:
+        query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
+    query += [("resourceVersion", version)] if version else []
+    query += [("timeoutSeconds", str(seconds))] if seconds is not None else []
     return query
 
 
@@ -87,24 +97,28 @@ def event(line: bytes) -> WatchEvent:
     return WatchEvent(type=read["type"], object=read["object"])
 
 
+def told(kind: Kind, line: bytes) -> WatchEvent:
+    """Return the event that one line of a watch holds, its object with its kind; raises the error that it may be."""
+    read = event(line)
+    if read["type"] == "ERROR":
+        raise from_status(read["object"])
+    named(read["object"], kind)
+    return read
+
+
 def pushed(kind: Kind, hear: Hear, chunk: bytes) -> bool:
-    """Tell somebody the events in whole lines of a watch; return whether they took all of them."""
+    """Tell somebody the events in whole lines of a watch; return whether there were no others."""
     for line in chunk.split(b"\n"):
         if line:
-            told = event(line)
-            if told["type"] == "ERROR":
+            read = event(line)
+            if read["type"] == "ERROR":
                 return False
-            named(told["object"], kind)
-            if not hear(told):
-                return False
+            named(read["object"], kind)
+            hear(read)
     return True
 
 
-async def lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield whole lines. An end without a newline is a stream that broke off, and no line."""
-    rest = b""
-    async for piece in pieces:
-        *whole, rest = (rest + piece if rest else piece).split(b"\n")
-        for line in whole:
-            if line:
-                yield line
+def lines(rest: bytes, piece: bytes) -> tuple[list[bytes], bytes]:
+    """Return the whole lines that another piece makes, and what is left; that is no line without its end."""
+    *whole, rest = (rest + piece if rest else piece).split(b"\n")
+    return [line for line in whole if line], rest

@@ -42,6 +42,9 @@ def resolve(records: Sequence[tuple[str, Iterable[Target]]]) -> Claims[Target]:
     """Return what several revisions' records amount to; who comes first wins what two of them name."""
     held: dict[Target, str] = {}
     for revision, targets in records:
+        if not held:
+            held = dict.fromkeys(targets, revision)
+            continue
         for target in targets:
             held.setdefault(target, revision)
     return Claims(held)

@@ -63,7 +63,8 @@ class Controller(Struct, Generic[View], frozen=True, kw_only=True):
     `gather` returns what the world has to say about one key, everything its
     planner may look at, or None if there is nothing to decide. `questions`
     returns what has still to be asked, given the answers so far; nothing once a
-    plan can be made. `complain` plans how to say on the object that something
+    plan can be made. A plan may ask for more yet, where what it is about to do is
+    not to rest on what was seen alone (`decide`). `complain` plans how to say on the object that something
     went wrong. `manager` is the name under which the server records who wrote
     which field; `at_once` is how many keys are worked on side by side.
     """
@@ -100,6 +101,16 @@ class Source(Struct, frozen=True, kw_only=True):
     name: str
     watches: tuple[Watch, ...]
     controllers: Callable[[World], tuple[AnyController, ...]]
+
+
+def decide(
+    controller: Controller[View], view: View, answers: Answers, now: datetime
+) -> Plan | tuple[Question, ...]:
+    """Return what is done about what was seen, or what has to be asked before that is known."""
+    if asked := controller.questions(view, answers):
+        return asked
+    plan = controller.plan(view, answers, now)
+    return tuple(one for one in plan.asks if one not in answers) or plan
 
 
 def nobody(world: World, change: Change) -> Iterable[Ref]:

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from lamina.core.questions import Question
 from lamina.errors import AlreadyExists, ApiError, Conflict, LaminaError, NotFound
 from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
@@ -176,6 +177,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What is wrong all the same. The plan is carried out; then it is said on the object, and tried again later."""
     progress: Mapping[str, int] = field(default_factory=dict)
     """How many targets of a rollout stand where."""
+    asks: tuple[Question, ...] = ()
+    """What has to be looked at for real before it is carried out; with the answers, it is planned anew."""
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -230,10 +233,11 @@ def remove_finalizer(obj: Obj, finalizer: str, cluster: str = "") -> Patch:
 
 def set_status(obj: Obj, status: Obj, cluster: str = "") -> Patch | None:
     """Return the patch that gives an object this status, or nothing where it has it already."""
-    old: Obj = obj.get("status") or {}
+    old = obj.get("status") or {}
     if old == status:
         return None
-    patch = {"status": create_merge_patch(old, status)}
+    # What is no object is replaced whole.
+    patch = {"status": create_merge_patch(old, status) if isinstance(old, Mapping) else status}
     return change(obj, patch, subresource="status", cluster=cluster)
 
 

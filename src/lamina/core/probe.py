@@ -7,7 +7,7 @@ for an older generation is no answer to the question that was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -53,7 +53,7 @@ def has_condition(name: str, status: str | None = None, reason: str | None = Non
     """Return the probe that asks for a condition; what is None is not compared."""
 
     def ask(obj: Obj) -> Verdict:
-        found = conditions.find((obj.get("status") or {}).get("conditions") or (), name)
+        found = conditions.find(conditions.of(obj), name)
         if found is None:
             return unknown(f'required condition type missing: "{name}"')
         if status is not None and found.get("status") != status:
@@ -67,7 +67,8 @@ def has_condition(name: str, status: str | None = None, reason: str | None = Non
 
 def has_observed_its_spec(obj: Obj) -> Verdict:
     """Ask whether the status of an object is about its present generation; one that does not say is believed."""
-    seen = (obj.get("status") or {}).get("observedGeneration")
+    status = obj.get("status")
+    seen = status.get("observedGeneration") if isinstance(status, Mapping) else None
     if isinstance(seen, int) and 0 < seen < meta.generation(obj):
         return unknown("hasn't observed latest spec")
     return WELL

@@ -109,7 +109,7 @@ class Call:
     """
 
     url: str
-    body: bytes = field(repr=False)
+    body: bytes = field(repr=False, hash=False)
     seconds: float
     purpose: str
     about: str = ""

@@ -44,6 +44,11 @@ class Standing(StrEnum):
     FAILED = "failed"
 
 
+_HELD, _WAITING, _MOVING = Standing.HELD, Standing.WAITING, Standing.MOVING
+_SETTLED, _FAILED = Standing.SETTLED, Standing.FAILED
+"""Said of every target in every step: a global is found sooner than a member."""
+
+
 class Target(Struct, frozen=True, kw_only=True):
     """
     Something that is moved.
@@ -84,23 +89,27 @@ class Step(Struct, frozen=True, kw_only=True):
     @property
     def progress(self) -> Mapping[str, int]:
         """Return how many targets stand where."""
-        return Counter(str(one) for one in self.standing.values())
+        return {str(one): count for one, count in Counter(self.standing.values()).items()}
 
 
 def assess(target: Target, pace: Pace, now: datetime) -> tuple[Standing, datetime | None]:
     """Return where a target stands, and when time alone would change that."""
     if target.held:
-        return Standing.HELD, None
+        return _HELD, None
     if not target.on_goal:
-        return Standing.WAITING, None
+        return _WAITING, None
+    well = target.verdict.is_well
+    if well and not pace.soak:
+        return _SETTLED, None
+    if not well and (pace.deadline is None or not target.timed):
+        return _MOVING, None
     since = min(target.since, now) if target.since is not None else now
-    if target.verdict.is_well:
+    if well:
         soaked = since + pace.soak
-        return (Standing.SETTLED, None) if now >= soaked else (Standing.MOVING, soaked)
-    if pace.deadline is None or not target.timed:
-        return Standing.MOVING, None
+        return (_SETTLED, None) if now >= soaked else (_MOVING, soaked)
+    assert pace.deadline is not None, "it is given some time"
     end = since + pace.deadline
-    return (Standing.FAILED, None) if now >= end else (Standing.MOVING, end)
+    return (_FAILED, None) if now >= end else (_MOVING, end)
 
 
 class _Scene(Struct, frozen=True):
@@ -126,13 +135,13 @@ def _scene(targets: Sequence[Target], pace: Pace, now: datetime) -> _Scene:
         standing[target.key] = where
         if moment is not None and (first is None or moment < first):
             first = moment
-        if where is Standing.WAITING:
+        if where is _WAITING:
             waiting.append(target)
-        elif where is Standing.MOVING:
+        elif where is _MOVING:
             moving.append(target)
             if target.failing:
                 failed.append(target)
-        elif where is Standing.FAILED:
+        elif where is _FAILED:
             failed.append(target)
     return _Scene(standing, failed, moving, waiting, first - now if first is not None else None)
 

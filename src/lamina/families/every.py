@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.family import Family
 from lamina.errors import SettingsError
@@ -31,11 +32,34 @@ class Manner(Struct, frozen=True, kw_only=True):
     flush: timedelta = timedelta(minutes=30)
     schedules: bool = True
     """Whether clusters are chosen for placements; if not, another scheduler does that."""
+    registers: bool = True
+    """Whether clusters and their sets are looked after; if not, somebody else does that, too."""
     manifest_limit: int = 512_000
     """How many bytes of manifests a work may have."""
+    replica_sets: bool = True
+    """Whether ManifestWorkReplicaSets are rolled out; if not, nobody may write one."""
+    cleans_up: bool = True
+    """Whether ManifestWorks go once they were complete for as long as they say."""
 
 
 USUAL = Manner()
+
+GATES = {"ManifestWorkReplicaSet": "replica_sets", "CleanUpCompletedManifestWork": "cleans_up"}
+"""What may be left out, by the names that it has elsewhere."""
+
+
+def gated(manner: Manner, gates: str) -> Manner:
+    """Return a manner with what is said of some gates: `NAME=true` or `NAME=false`, comma-separated."""
+    said: dict[str, bool] = {}
+    for one in filter(None, map(str.strip, gates.split(","))):
+        name, _, value = one.partition("=")
+        if name not in GATES or value.lower() not in ("true", "false"):
+            raise SettingsError(
+                f'expected {" or ".join(f"{gate}=true|false" for gate in GATES)}, got "{one}"',
+                hint="several are divided by commas",
+            )
+        said[GATES[name]] = value.lower() == "true"
+    return replace(manner, **said)
 
 
 def _metacontroller(manner: Manner) -> Family:
@@ -55,7 +79,10 @@ def _manifestwork(manner: Manner) -> Family:
             workers=manner.workers,
             flush=manner.flush,
             schedules=manner.schedules,
+            registers=manner.registers,
             manifest_limit=manner.manifest_limit,
+            replica_sets=manner.replica_sets,
+            cleans_up=manner.cleans_up,
         )
     )
 

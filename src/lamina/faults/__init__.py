@@ -7,11 +7,12 @@ transport that breaks things on the way to any other server. Nothing here knows
 a kind.
 """
 
-from lamina.faults.fault import Cut, Expire, Fault, Refuse, Silence, Slow, Stale, read_fault, shown
+from lamina.faults.fault import LONGEST, Cut, Expire, Fault, Refuse, Silence, Slow, Stale, read_fault, shown
 from lamina.faults.request import VERBS, Asked, asked
 from lamina.faults.table import Faults
 
 __all__ = [
+    "LONGEST",
     "VERBS",
     "Asked",
     "Cut",

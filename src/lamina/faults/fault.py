@@ -21,7 +21,9 @@ from lamina.errors import SpecError
 from lamina.faults.request import VERBS, Asked
 from lamina.objects.types import Made
 
-_Seconds = Annotated[float, Meta(gt=0, le=86400)]
+LONGEST = 86400
+"""How long an answer can be late or behind, in seconds."""
+_Seconds = Annotated[float, Meta(gt=0, le=LONGEST)]
 _Count = Annotated[int, Meta(ge=0)]
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<field>.*?)`)?$", re.S)
 
@@ -132,6 +134,9 @@ def read_fault(data: Any) -> Fault:
     for verb in fault.verbs:
         if verb not in VERBS:
             raise SpecError(f'verbs: there is no verb "{verb}"', hint=f"verbs are {', '.join(VERBS)}")
+        if type(fault).usual and verb not in type(fault).usual:
+            about = ", ".join(type(fault).usual)
+            raise SpecError(f"verbs: this fault never meets a request to {verb}", hint=f"it is about {about}")
     if isinstance(fault, Stale) and fault.seconds is not None and fault.versions is not None:
         raise SpecError("stale takes seconds or versions, and not both")
     return fault

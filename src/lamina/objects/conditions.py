@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from lamina.objects.times import stamp
-from lamina.objects.types import Condition
+from lamina.objects.types import Condition, Obj
+
+
+def of(obj: Obj) -> Sequence[Condition]:
+    """Return the conditions in an object's status, as far as there are any: a kind may keep anything there."""
+    status = obj.get("status")
+    found = status.get("conditions") if isinstance(status, Mapping) else None
+    return tuple(filter(_is_one, found)) if isinstance(found, list) else ()
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def find(conditions: Sequence[Condition], name: str) -> Condition | None:

@@ -18,16 +18,16 @@ def metadata(obj: Obj) -> Mapping[str, Any]:
 
 
 def name(obj: Obj) -> str:
-    return metadata(obj).get("name") or ""
+    return (obj.get("metadata") or _NOTHING).get("name") or ""
 
 
 def namespace(obj: Obj) -> str:
     """Return the namespace, empty for what lives in the cluster as a whole."""
-    return metadata(obj).get("namespace") or ""
+    return (obj.get("metadata") or _NOTHING).get("namespace") or ""
 
 
 def uid(obj: Obj) -> str:
-    return metadata(obj).get("uid") or ""
+    return (obj.get("metadata") or _NOTHING).get("uid") or ""
 
 
 def resource_version(obj: Obj) -> str:
@@ -39,11 +39,11 @@ def generation(obj: Obj) -> int:
 
 
 def labels(obj: Obj) -> Mapping[str, str]:
-    return metadata(obj).get("labels") or _NOTHING
+    return (obj.get("metadata") or _NOTHING).get("labels") or _NOTHING
 
 
 def annotations(obj: Obj) -> Mapping[str, str]:
-    return metadata(obj).get("annotations") or _NOTHING
+    return (obj.get("metadata") or _NOTHING).get("annotations") or _NOTHING
 
 
 def finalizers(obj: Obj) -> Sequence[str]:
@@ -51,12 +51,15 @@ def finalizers(obj: Obj) -> Sequence[str]:
 
 
 def owner_refs(obj: Obj) -> Sequence[OwnerRef]:
-    return metadata(obj).get("ownerReferences") or ()
+    return (obj.get("metadata") or _NOTHING).get("ownerReferences") or ()
 
 
 def controller_of(obj: Obj) -> OwnerRef | None:
     """Return the one owner that controls the object, if any does."""
-    return next((ref for ref in owner_refs(obj) if ref.get("controller")), None)
+    for owner in owner_refs(obj):
+        if owner.get("controller"):
+            return owner
+    return None
 
 
 def is_controlled_by(obj: Obj, owner_uid: str) -> bool:
@@ -66,12 +69,19 @@ def is_controlled_by(obj: Obj, owner_uid: str) -> bool:
 
 def is_deleting(obj: Obj) -> bool:
     """Say whether deletion has been asked for; finalizers may still hold the object."""
-    return bool(metadata(obj).get("deletionTimestamp"))
+    return bool((obj.get("metadata") or _NOTHING).get("deletionTimestamp"))
 
 
 def ref(obj: Obj, cluster: str = "") -> Ref:
     """Return where the object is."""
-    return Ref(obj.get("apiVersion") or "", obj.get("kind") or "", namespace(obj), name(obj), cluster)
+    held = obj.get("metadata") or _NOTHING
+    return Ref(
+        obj.get("apiVersion") or "",
+        obj.get("kind") or "",
+        held.get("namespace") or "",
+        held.get("name") or "",
+        cluster,
+    )
 
 
 def owner_ref(owner: Obj, *, controller: bool = False, blocks: bool = False) -> OwnerRef:

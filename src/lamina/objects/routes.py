@@ -10,6 +10,7 @@ The one trap: `namespaces` is a kind and the way into one, so
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -28,10 +29,16 @@ class Path(NamedTuple):
 
 
 _OF_NAMESPACES = ("status", "finalize")
+_BRIEF = 256
+"""How long a path may be that is remembered: most are asked for again and again."""
 
 
 def take_apart(path: str) -> Path | None:
     """Return the parts of a resource path, None for any other path."""
+    return _known(path) if len(path) <= _BRIEF else _taken_apart(path)
+
+
+def _taken_apart(path: str) -> Path | None:
     parts = (unquote(path) if "%" in path else path).split("/")
     if len(parts) < 4:
         return None
@@ -58,3 +65,6 @@ def take_apart(path: str) -> Path | None:
         namespace, rest = rest[1], rest[2:]
     plural, name, *below = [*rest, ""] if len(rest) == 1 else rest
     return Path(group, version, namespace, plural, name, "/".join(below), watch)
+
+
+_known = lru_cache(maxsize=4096)(_taken_apart)

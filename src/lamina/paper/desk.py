@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from lamina.core.controller import AnyController, Source, Watch
+from lamina.core.controller import AnyController, Source, Watch, decide
 from lamina.core.plan import Action, Plan, is_outdated
 from lamina.core.questions import Answer, Answers, Follow, Question, asked_of
 from lamina.core.world import Change, everything
@@ -260,21 +260,20 @@ class Desk:
         if view is None:
             seat.interests.set(key.ref, ())
             return None
-        answers = self._answers(seat, key.ref, view)
-        plan = controller.plan(view, answers, self.paper.now)
+        plan = self._plan(seat, key.ref, view)
         if plan.appointment is not None:
             self.turns.appoint(key, self.paper.now, plan.appointment)
         self._carry_out(controller, key, plan)
         return plan.look_again
 
-    def _answers(self, seat: _Seat, ref: Ref, view: Any) -> Answers:
+    def _plan(self, seat: _Seat, ref: Ref, view: Any) -> Plan:
         answers, followed = Answers(), set[Follow]()
         try:
             for _ in range(_ROUNDS):
-                asked = seat.controller.questions(view, answers)
-                if not asked:
-                    return answers
-                known = {question: self._answer(seat, question, followed) for question in asked}
+                decided = decide(seat.controller, view, answers, self.paper.now)
+                if isinstance(decided, Plan):
+                    return decided
+                known = {question: self._answer(seat, question, followed) for question in decided}
                 answers = answers | known
         finally:
             seat.interests.set(ref, followed)

@@ -35,7 +35,10 @@ def as_given(obj: Made, old: Obj | None = None) -> Made:
 
 def owned(value: Any) -> Any:
     """Return a copy that nobody else holds, frozen or not."""
-    if isinstance(value, Mapping):
+    kind = value.__class__
+    if kind is str or kind is int or kind is bool:
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return {key: owned(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
         return [owned(held) for held in value]

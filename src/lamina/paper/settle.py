@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from lamina.core.controller import AnyController, Source
+from lamina.core.controller import AnyController, Source, decide
 from lamina.core.plan import NOTHING, Action, Plan
 from lamina.core.questions import Answers, asked_of
 from lamina.objects.types import Ref
@@ -77,10 +77,10 @@ def planned(
         return NOTHING
     answers = Answers()
     for _ in range(_ROUNDS):
-        asked = controller.questions(view, answers)
-        if not asked:
-            return controller.plan(view, answers, paper.now)
+        decided = decide(controller, view, answers, paper.now)
+        if isinstance(decided, Plan):
+            return decided
         answers = answers | {
-            question: bound(asked_of(question), paper, others or {}).answer(question) for question in asked
+            question: bound(asked_of(question), paper, others or {}).answer(question) for question in decided
         }
     raise AssertionError("it never stops asking")

@@ -125,10 +125,12 @@ class Calls:
                 outcome = "200"
                 return body
             if call.url.startswith(_LOCAL):
-                raise HookError(
+                lacks = HookError(
                     f"{call.purpose} hook {call.url.removeprefix(_LOCAL)} is a function in a file, "
                     "and this process was given no hooks file"
                 )
+                lacks.hint = "name the file: `lamina run FILE`, `lamina up --hooks FILE`, `lamina explain --hooks FILE`"
+                raise lacks
             code, headers, body, sent = await self._send(call)
             outcome = str(code)
             return self._judge(call, code, headers, body, sent)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -63,8 +64,8 @@ class Horizon:
         self._lookouts: dict[str, Lookout] = {}
         self._closed = False
         self._group: asyncio.TaskGroup
-        self._changed: Callable[[Lookout], None] = lambda lookout: None
-        self._seen: Callable[[Lookout], None] = lambda lookout: None
+        self._changed: Callable[[Lookout], None]
+        self._seen: Callable[[Lookout], None]
 
     def __iter__(self) -> Iterator[Lookout]:
         """Yield every lookout, the one at home first."""
@@ -97,6 +98,16 @@ class Horizon:
     def close(self) -> None:
         """Look at nothing new: everything that runs is about to end."""
         self._closed = True
+
+    def end(self) -> None:
+        """Know nobody any more, once all that ran has ended."""
+        self.close()
+        for lookout in self._lookouts.values():
+            lookout.forget()
+        with suppress(AttributeError):
+            # Unless nobody ever looked.
+            del self._group, self._changed, self._seen
+        self._lookouts = {}
 
     def bind(self, cluster: str, client: Client) -> None:
         """Look at another cluster, too."""
@@ -148,7 +159,7 @@ class Horizon:
     def _look_through(self, lookout: Lookout, onlookers: Sequence[Onlooker]) -> None:
         kinds, cluster = lookout.kinds, lookout.cluster
         wanted: dict[Subscription, list[Hear]] = {}
-        looks: list[tuple[Sight, dict[GroupKind, Subscription]]] = []
+        looks: list[tuple[Sight, Mapping[GroupKind, Subscription]]] = []
         for onlooker in onlookers:
             if onlooker.sight.is_about(cluster):
                 looks.append((onlooker.sight, subscribe(kinds, onlooker.on(cluster), wanted)))

@@ -1,34 +1,36 @@
 """
-Which informers run: one for each thing that somebody follows, shared by all who follow it.
+Which informers there are: one for each thing that somebody follows, shared by all who follow it.
 
-What should run is worked out elsewhere, again and again, as kinds come and go;
+Those whose things are the same objects share a stream, too, if they come together. What should run is worked out elsewhere, again and again, as kinds come and go;
 here it is compared with what does.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lamina.core.world import Change
 from lamina.logs import Logger
 from lamina.objects import meta
-from lamina.objects.kinds import Kinds
+from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Ref
-from lamina.runtime.informer import Informer, Watcher
+from lamina.runtime.informer import Informer
 from lamina.runtime.memory import Gone, Shelf
+from lamina.runtime.stream import Stream, Watcher
 from lamina.runtime.subscriptions import Hear, Subscription
 
 NO_KINDS = Kinds()
 
 
 class Informers:
-    """All informers of one cluster, each running in the group they were given."""
+    """All informers of one cluster, and their streams, which run in the group they were given."""
 
     def __init__(self, watcher: Watcher, group: asyncio.TaskGroup, log: Logger, cluster: str = "") -> None:
         self.gone = Gone()
         self._watcher, self._group, self._log, self._cluster = watcher, group, log, cluster
-        self._running: dict[Subscription, tuple[Informer, asyncio.Task[None]]] = {}
+        self._running: dict[Subscription, Informer] = {}
+        self._streams: dict[Subscription, tuple[Stream, asyncio.Task[None]]] = {}
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
         self._left: dict[object, Shelf] = {}
 
@@ -44,36 +46,56 @@ class Informers:
         and those who have gone in between are noticed. Of what is served and
         nobody wants, nothing is remembered.
         """
-        subjects = {what.subject for what in wanted}
-        for what in self._running.keys() - wanted.keys():
-            informer, task = self._running.pop(what)
-            task.cancel()
-            informer.end()
-            if informer.shelf.count and (what.subject in subjects or not what.named):
-                self._left[what.subject] = informer.shelf
+        if gone := [what for what in self._running if what not in wanted]:
+            subjects = {what.subject for what in wanted}
+            for what in self._left_behind(gone):
+                informer = self._running.pop(what)
+                informer.end()
+                if informer.shelf.count and (what.subject in subjects or not what.named):
+                    self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)
-        for what in wanted.keys() - self._running.keys():
-            informer = Informer(self._watcher, what, self._teller(what), self._log, self._cluster)
-            if left := self._left.pop(what.subject, None):
-                informer.inherit(left)
-            self._running[what] = informer, self._group.create_task(informer.run())
+        new = [what for what in wanted if what not in self._running]
+        for what, carried in _together(new).items():
+            stream = Stream(self._watcher, what, self._log)
+            for one in carried:
+                informer = self._running[one] = Informer(one, self._teller(one), self._cluster)
+                if self._left and (left := self._left.pop(one.subject, None)):
+                    informer.inherit(left)
+                stream.carry(informer)
+            self._streams[what] = stream, self._group.create_task(stream.run())
         self._left = {
             subject: shelf
             for subject, shelf in self._left.items()
             if served.preferred(shelf.kind.group_kind) is None
         }
-        return {what: informer for what, (informer, _) in self._running.items()}
+        return dict(self._running)
+
+    def forget(self) -> None:
+        """Know nothing any more, once all streams have ended."""
+        self._running, self._streams, self._listeners, self._left = {}, {}, {}, {}
+
+    def _left_behind(self, gone: Collection[Subscription]) -> Iterable[Subscription]:
+        """End streams and return who loses theirs: those who go, and those who were carried along by one that goes."""
+        left = dict.fromkeys(gone)
+        for what, (stream, task) in list(self._streams.items()):
+            if what in left:
+                del self._streams[what]
+                task.cancel()
+                left |= dict.fromkeys(stream.end())
+            else:
+                stream.leave_behind(gone)
+        return left
 
     def is_following(self, what: Subscription) -> bool:
         return what in self._running
 
     def following(self, what: Subscription) -> Informer:
         """Return who follows that; somebody has to have wanted it."""
-        return self._running[what][0]
+        return self._running[what]
 
     async def settled(self) -> None:
         """Wait until everything that is followed has been seen once."""
-        while waiting := [one for one, _ in self._running.values() if not one.settled.is_set()]:
+        while waiting := [one for one in self._running.values() if not one.settled.is_set()]:
             await waiting[0].settled.wait()
 
     def _teller(self, what: Subscription) -> Hear:
@@ -96,8 +118,24 @@ class Informers:
         if after is not None and meta.uid(after) == uid:
             return
         # Of those who leave nobody behind, nobody will ask.
-        if any(informer.shelf.owned_by(uid) for informer, _ in self._running.values()):
+        if any(informer.shelf.owned_by(uid) for informer in self._running.values()):
             self.gone.add(uid)
+
+
+def _together(those: Iterable[Subscription]) -> Mapping[Subscription, Sequence[Subscription]]:
+    """Return which streams these take, and whom each of them carries: first the one that it is for."""
+    carried: dict[Subscription, list[Subscription]] = {}
+    of: dict[Kind, list[Subscription]] = {}
+    # Those who want most come first.
+    for what in sorted(those, key=lambda one: (one.metadata_only, one.named, one.namespace)):
+        there = of.setdefault(what.kind, [])
+        carrier = next((one for one in there if one.carries(what)), None)
+        if carrier is None:
+            there.append(what)
+            carried[what] = [what]
+        else:
+            carried[carrier].append(what)
+    return carried
 
 
 def covering(informers: Mapping[GroupKind, Informer], ref: Ref) -> Informer | None:

@@ -88,3 +88,8 @@ class Lookout:
         self.informers.arrange({})
         self.known.set()
         self.seen.set()
+
+    def forget(self) -> None:
+        """Know nobody any more, once all that ran has ended."""
+        self._tasks = []
+        self.informers.forget()

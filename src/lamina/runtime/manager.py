@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from lamina.client.client import Client
 from lamina.clock import Clock
@@ -152,10 +153,28 @@ class Manager:
         """Run until cancelled."""
         try:
             await self._run()
+        except asyncio.CancelledError as cancelled:
+            if not self._ready.is_set():
+                self._failure = cancelled
+            # On its way here it met everybody, and need not remember them.
+            raise cancelled.with_traceback(None) from None
         except BaseException as failure:
             self._failure = failure
-            self._ready.set()
             raise
+        finally:
+            self._ready.set()
+            self._disband()
+
+    def _disband(self) -> None:
+        """Know nobody any more: whoever ran here knew each other, and would stay until somebody looks for garbage."""
+        with suppress(AttributeError):
+            # Unless nothing ever began.
+            del self._group
+        self._horizon.end()
+        for seat in self._seats.values():
+            seat.end()
+        self._seats, self._rooms, self._leaving = {}, [], []
+        self._teller.is_busy = lambda: False
 
     async def _run(self) -> None:
         await self._horizon.discover()
@@ -248,10 +267,11 @@ class Manager:
                 if lookout.cluster not in seat.told and lookout.is_known:
                     seat.introduce(lookout)
 
-    def _follow(self, seat: Seat, follow: Follow) -> Informer:
-        """Have what a key asked for followed, on behalf of the controller that has this seat."""
-        if self._seats.get(seat.controller.name) is not seat:
-            raise NotSeenYet(f"{seat.controller.name} is not to follow anything any more")
+    def _follow(self, controller: AnyController, follow: Follow) -> Informer:
+        """Have what a key asked for followed, on behalf of a controller that has a seat here."""
+        seat = self._seats.get(controller.name)
+        if seat is None or seat.controller is not controller:
+            raise NotSeenYet(f"{controller.name} is not to follow anything any more")
         lookout, what = self._horizon.way(follow, seat.follows)
         if (follow.cluster, what) not in seat.follows:
             seat.follows[follow.cluster, what] = None
@@ -292,9 +312,6 @@ class Manager:
                 self._seats[name] = self._seat(controller, after=leaving.get(name, ()))
 
     def _seat(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> Seat:
-        def on_its_behalf(follow: Follow) -> Informer:
-            return self._follow(seat, follow)
-
         check(controller.name, next(iter(self._horizon)).kinds, controller.watches)
         meter = self._meters(controller.name)
         worker: Worker[object] = Worker(
@@ -311,7 +328,7 @@ class Manager:
             ),
             clock=self._clock,
             log=self._log,
-            follow=on_its_behalf,
+            follow=partial(self._follow, controller),
             lead=self._lead,
             meter=meter,
         )

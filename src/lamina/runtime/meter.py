@@ -29,7 +29,12 @@ class Meter:
         """A key is worked on, after so many seconds."""
 
     def worked(self, result: str, seconds: float) -> None:
-        """A key was worked on: success, requeue_after, requeue or error."""
+        """
+        A key was worked on: success, requeue_after, requeue or error.
+
+        An error that is not tried again before something changes is `terminal`,
+        and one that is a mistake of ours a `panic`.
+        """
 
     def retried(self) -> None:
         """A key is to be tried again."""

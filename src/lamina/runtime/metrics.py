@@ -21,16 +21,18 @@ from prometheus_client import (
     generate_latest,
 )
 
-from lamina.client.transport import Query, Response, Transport
 from lamina.core.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Replace
 from lamina.core.questions import Call
 from lamina.objects.types import Ref
 from lamina.runtime.meter import CallMeter, Meter
+from lamina.runtime.traffic import Traffic
 
 _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _LONG = (*_SHORT, 120.0, 300.0, 1000.0)
 _HOOKS = ("sync", "finalize", "customize")
 _METHOD = "post"
+_ERROR = "error"
+_RESULTS = ("success", "requeue_after", "requeue", _ERROR)
 _OWNERS = 1000
 """How many owners of one controller are counted one by one."""
 _DEEDS: Mapping[type, str] = {
@@ -54,32 +56,13 @@ class Metrics:
         GCCollector(registry=registry)
         self.calls: CallMeter = _Calls(registry, families)
         self._queues, self._passes, self._deeds = _Queues(registry), _Passes(registry), _Deeds(registry)
-        self._requests = Counter(
-            "rest_client_requests",
-            "Requests to the API server.",
-            ("code", "method", "host"),
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "rest_client_request_duration_seconds", "How long the API server took to begin its answer.",
-            ("verb", "host"), buckets=_SHORT, registry=registry,
-        )  # fmt: skip
-        self._limited = Histogram(
-            "rest_client_rate_limiter_duration_seconds", "How long our own limit of requests kept one waiting.",
-            ("verb", "host"), buckets=_LONG, registry=registry,
-        )  # fmt: skip
-        self._throttled = Counter(
-            "lamina_api_throttled_seconds",
-            "How long the API server asked us to wait, in all.",
-            registry=registry,
-        )
+        self.traffic, self.reviews = Traffic(registry, host), _Reviews(registry)
         self._leads = Gauge(
             "leader_election_master_status",
             "Whether this process holds the Lease of that name.",
             ("name",),
             registry=registry,
         )
-        self._host = host
 
     def text(self) -> bytes:
         """Return all counts, as Prometheus reads them."""
@@ -93,26 +76,13 @@ class Metrics:
         """Have it told whether a Lease is held, whenever somebody asks."""
         self._leads.labels(lease).set_function(lambda: float(holds()))
 
-    def metered(self, transport: Transport) -> Transport:
-        """Return a transport whose requests are counted."""
-        return _Metered(transport, self._asked)
-
-    def waited(self, method: str, seconds: float) -> None:
-        """Take note of a request that waited for its turn."""
-        self._limited.labels(method, self._host).observe(seconds)
-
-    def _asked(self, method: str, code: str, seconds: float, throttled: float) -> None:
-        self._requests.labels(code, method, self._host).inc()
-        self._seconds.labels(method, self._host).observe(seconds)
-        if throttled:
-            self._throttled.inc(throttled)
-
 
 class _Queues:
     """What waits, under the names of client-go."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        named = ("name",)
+        # The name of a queue is that of its controller, and dashboards ask for either.
+        named = ("name", "controller")
         self.depth = Gauge("workqueue_depth", "Keys that wait.", named, registry=registry)
         self.adds = Counter("workqueue_adds", "Keys that began to wait.", named, registry=registry)
         self.waits = Histogram(
@@ -150,6 +120,15 @@ class _Passes:
         self.errors = Counter(
             "controller_runtime_reconcile_errors", "Passes that failed.", whose, registry=registry
         )
+        self.terminal = Counter(
+            "controller_runtime_terminal_reconcile_errors",
+            "Passes that failed over a spec without a meaning, and are not tried again before something changes.",
+            whose, registry=registry,
+        )  # fmt: skip
+        self.panics = Counter(
+            "controller_runtime_reconcile_panics", "Passes that a mistake of ours ended.", whose, registry=registry
+        )  # fmt: skip
+        self.failures = {"terminal": self.terminal, "panic": self.panics}
         self.seconds = Histogram(
             "controller_runtime_reconcile_time_seconds", "How long a pass took.", whose, buckets=_LONG,
             registry=registry,
@@ -161,6 +140,40 @@ class _Passes:
         self.active = Gauge(
             "controller_runtime_active_workers", "How many passes run now.", whose, registry=registry
         )
+
+
+class _Reviews:
+    """What API servers asked about writes, under the names of controller-runtime."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        whose = ("webhook",)
+        self._total = Counter(
+            "controller_runtime_webhook_requests", "Questions about writes, by the code of the answer.",
+            (*whose, "code"), registry=registry,
+        )  # fmt: skip
+        self._seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds", "How long an answer about a write took.", whose,
+            buckets=_SHORT, registry=registry,
+        )  # fmt: skip
+        self._in_flight = Gauge(
+            "controller_runtime_webhook_requests_in_flight", "Questions that are not answered yet.", whose,
+            registry=registry,
+        )  # fmt: skip
+        self._panics = Counter(
+            "controller_runtime_webhook_panics", "Questions that a mistake of ours left without an answer.",
+            registry=registry,
+        )  # fmt: skip
+
+    def began(self, webhook: str) -> None:
+        self._in_flight.labels(webhook).inc()
+
+    def ended(self, webhook: str, code: int, seconds: float) -> None:
+        self._in_flight.labels(webhook).dec()
+        self._total.labels(webhook, str(code)).inc()
+        self._seconds.labels(webhook).observe(seconds)
+
+    def broke(self) -> None:
+        self._panics.inc()
 
 
 class _Deeds:
@@ -190,27 +203,34 @@ class _Controller(Meter):
 
     def __init__(self, name: str, queues: _Queues, passes: _Passes, deeds: _Deeds) -> None:
         self._name, self._queues, self._passes, self._deeds = name, queues, passes, deeds
+        self._queue = (name, name)
         self._progress: dict[Ref, Mapping[str, int]] = {}
         self._standings: dict[str, int] = {}
         self._owners: dict[Ref, set[str]] = {}
         """Which owners are counted one by one, and what was counted of each."""
 
     def begin(self, *, depth: Callable[[], int], oldest: Callable[[], list[float]], hands: int) -> None:
-        name, queues = self._name, self._queues
-        queues.depth.labels(name).set_function(depth)
-        queues.unfinished.labels(name).set_function(lambda: sum(monotonic() - since for since in oldest()))
-        queues.longest.labels(name).set_function(
+        queue, queues, passes = self._queue, self._queues, self._passes
+        queues.depth.labels(*queue).set_function(depth)
+        queues.unfinished.labels(*queue).set_function(lambda: sum(monotonic() - since for since in oldest()))
+        queues.longest.labels(*queue).set_function(
             lambda: max((monotonic() - since for since in oldest()), default=0.0)
         )
+        passes.most.labels(self._name).set(hands)
+        passes.active.labels(self._name).set_function(lambda: len(oldest()))
+        # What has not happened yet is counted as none: whoever asks how it grows has to see where it began.
         for counted in (queues.adds, queues.retries, queues.waits, queues.works):
-            counted.labels(name)
-        self._passes.most.labels(name).set(hands)
-        self._passes.active.labels(name).set_function(lambda: len(oldest()))
-        self._passes.errors.labels(name)
+            counted.labels(*queue)
+        for counted in (passes.errors, passes.terminal, passes.panics, passes.seconds):
+            counted.labels(self._name)
+        for result in _RESULTS:
+            passes.total.labels(self._name, result)
 
     def end(self) -> None:
         queues, passes = self._queues, self._passes
-        for gauge in (queues.depth, queues.unfinished, queues.longest, passes.most, passes.active):
+        for gauge in (queues.depth, queues.unfinished, queues.longest):
+            _forget(gauge, *self._queue)
+        for gauge in (passes.most, passes.active):
             _forget(gauge, self._name)
         for standing in self._standings:
             _forget(self._deeds.targets, self._name, standing)
@@ -218,20 +238,24 @@ class _Controller(Meter):
             self._forget_owner(ref, self._owners.pop(ref))
 
     def added(self) -> None:
-        self._queues.adds.labels(self._name).inc()
+        self._queues.adds.labels(*self._queue).inc()
 
     def taken(self, waited: float) -> None:
-        self._queues.waits.labels(self._name).observe(waited)
+        self._queues.waits.labels(*self._queue).observe(waited)
 
     def worked(self, result: str, seconds: float) -> None:
-        self._queues.works.labels(self._name).observe(seconds)
-        self._passes.total.labels(self._name, result).inc()
-        self._passes.seconds.labels(self._name).observe(seconds)
-        if result == "error":
-            self._passes.errors.labels(self._name).inc()
+        passes, name = self._passes, self._name
+        self._queues.works.labels(*self._queue).observe(seconds)
+        passes.seconds.labels(name).observe(seconds)
+        if (kind := passes.failures.get(result)) is not None:
+            kind.labels(name).inc()
+            result = _ERROR
+        passes.total.labels(name, result).inc()
+        if result == _ERROR:
+            passes.errors.labels(name).inc()
 
     def retried(self) -> None:
-        self._queues.retries.labels(self._name).inc()
+        self._queues.retries.labels(*self._queue).inc()
 
     def wrote(self, action: Action) -> None:
         if isinstance(action, Emit):
@@ -327,35 +351,3 @@ class _Hook:
             f"{name}_tls_duration_histogram_seconds", "When a secure connection stood.",
             (*whom, "event"), buckets=_SHORT, registry=registry,
         )  # fmt: skip
-
-
-class _Metered:
-    """A transport whose requests are counted."""
-
-    def __init__(self, transport: Transport, asked: Callable[[str, str, float, float], None]) -> None:
-        self._transport, self._asked = transport, asked
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-        streams: bool = False,
-    ) -> Response:
-        began, code, throttled = monotonic(), "<error>", 0.0
-        try:
-            answer = await self._transport.request(
-                method, path, query=query, headers=headers, body=body, streams=streams
-            )
-            code = str(answer.status)
-            wait = answer.headers.get("retry-after", "") if answer.status == 429 else ""
-            throttled = float(wait) if wait.isascii() and wait.isdigit() else 0.0
-            return answer
-        finally:
-            self._asked(method, code, monotonic() - began, throttled)
-
-    async def close(self) -> None:
-        await self._transport.close()

@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from lamina.client.client import Client
-from lamina.core.controller import AnyController, Source, Watch
+from lamina.core.controller import AnyController, Source, Watch, decide
 from lamina.core.plan import Plan
 from lamina.core.questions import Answer, Answers, Follow, Listed, Question
 from lamina.errors import Forbidden, MethodNotAllowed, NotFound
@@ -95,10 +95,10 @@ class Picture:
             return None
         asker, answers = Asker(self._client, caller), Answers()
         for _ in range(_ROUNDS):
-            asked: tuple[Question, ...] = controller.questions(view, answers)
-            if not asked:
-                return Outlook(controller, controller.plan(view, answers, now))
-            answers = answers | await self._answered(asker, asked)
+            decided = decide(controller, view, answers, now)
+            if isinstance(decided, Plan):
+                return Outlook(controller, decided)
+            answers = answers | await self._answered(asker, decided)
         raise AssertionError(f"{controller.name} never stops asking about {ref}")
 
     async def _answered(self, asker: Asker, asked: Sequence[Question]) -> Mapping[Question, Answer]:

@@ -23,6 +23,7 @@ import aiohttp
 from lamina.core.questions import Call, Credentials
 from lamina.errors import HookError
 from lamina.runtime.meter import CallMeter
+from lamina.trust import trusting
 
 
 class Post:
@@ -96,7 +97,7 @@ def _traced(meter: CallMeter) -> aiohttp.TraceConfig:
 
 def _context(trust: Credentials) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=trust.authority or None)
+        context = trusting(trust.authority)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if trust.certificate:
             # The library reads a key from a file only.

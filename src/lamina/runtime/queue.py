@@ -57,9 +57,7 @@ class Queue(Generic[Key]):
         self._takers: deque[asyncio.Future[None]] = deque()
         self._failures: dict[Key, int] = {}
         self._crowd = crowd
-        self._failing = Buckets(
-            _FAILURES_A_SECOND, _FAILURES_AT_ONCE, now=lambda: self._clock.now().timestamp()
-        )
+        self._failing = Buckets(_FAILURES_A_SECOND, _FAILURES_AT_ONCE, now=lambda: clock.now().timestamp())
         self._due: dict[Key, datetime] = {}
         self._appointed: dict[Key, datetime] = {}
         self._later: list[tuple[datetime, int, Key]] = []

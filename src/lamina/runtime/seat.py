@@ -9,7 +9,7 @@ from lamina.core.controller import AnyController, Source, Watch
 from lamina.core.world import Change
 from lamina.runtime.lookout import Lookout
 from lamina.runtime.sight import Sight
-from lamina.runtime.subscriptions import Hear, Subscription, is_about, subscription, watched, ways
+from lamina.runtime.subscriptions import Hear, Subscription, is_about, subscriptions, ways
 from lamina.runtime.worker import Worker
 
 
@@ -73,15 +73,21 @@ class Seat:
         cluster = lookout.cluster
         self.told.add(cluster)
         for watch, hear in self.on(cluster):
-            for kind in watched(lookout.kinds, watch):
-                informer = lookout.informers.following(subscription(kind, watch))
-                for obj in informer.shelf.every():
-                    hear(Change(kind, None, obj, cluster))
+            for what in subscriptions(lookout.kinds, watch):
+                shelf = lookout.informers.following(what).shelf
+                if shelf.count:
+                    for obj in shelf.every():
+                        hear(Change(what.kind, None, obj, cluster))
 
     def forget_unasked(self) -> None:
         """Follow no more what no key asks for any more."""
         asked = {(follow.cluster, what) for follow in self.worker.follows for what in ways(follow)}
         self.follows = {what: None for what in self.follows if what in asked}
+
+    def end(self) -> None:
+        """Know nobody any more, once all that was begun has ended."""
+        self.worker.queue.short_handed = lambda: None
+        self.tasks, self._watches, self._after = [], [], ()
 
     async def take_leave(self) -> None:
         """Say that it is not wanted any more, once it has finished what it had begun."""

@@ -6,8 +6,9 @@ Those who ask for the same share one informer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from lamina.core.controller import EVERYWHERE, Watch, only
@@ -37,6 +38,12 @@ class Subscription(NamedTuple):
     def covers(self, other: Subscription) -> bool:
         """Say whether whatever is followed there is followed here, too."""
         return self.named in ("", other.named) and self.namespace in ("", other.namespace)
+
+    def carries(self, other: Subscription) -> bool:
+        """Say whether what is told of this tells whoever follows the other all they want."""
+        return (
+            self.kind == other.kind and self.covers(other) and (other.metadata_only or not self.metadata_only)
+        )
 
     @property
     def fields(self) -> str:
@@ -72,37 +79,50 @@ def subscription(kind: Kind, watch: Watch) -> Subscription:
     return Subscription(kind, watch.keep, watch.metadata_only, watch.named, namespace)
 
 
+@lru_cache(maxsize=1024)
+def subscriptions(kinds: Kinds, watch: Watch) -> tuple[Subscription, ...]:
+    """Return all that is followed on behalf of a watch; the same watch of the same kinds comes down to the same."""
+    return tuple(subscription(kind, watch) for kind in watched(kinds, watch))
+
+
 def subscribe(
     kinds: Kinds, watches: Sequence[tuple[Watch, Hear]], wanted: dict[Subscription, list[Hear]]
-) -> dict[GroupKind, Subscription]:
+) -> Mapping[GroupKind, Subscription]:
     """Add what these watches want followed, and return through what each kind is seen."""
-    sees: dict[GroupKind, Subscription] = {}
     for watch, hear in watches:
-        for kind in watched(kinds, watch):
-            what = subscription(kind, watch)
+        for what in subscriptions(kinds, watch):
             wanted.setdefault(what, []).append(hear)
-            sees.setdefault(kind.group_kind, what)
-    return sees
+    return _sees(kinds, tuple(watch for watch, _ in watches))
 
 
-def check(whose: str, kinds: Kinds, watches: Sequence[Watch]) -> None:
+@lru_cache(maxsize=1024)
+def _sees(kinds: Kinds, watches: tuple[Watch, ...]) -> Mapping[GroupKind, Subscription]:
+    sees: dict[GroupKind, Subscription] = {}
+    for watch in watches:
+        for what in subscriptions(kinds, watch):
+            sees.setdefault(what.kind.group_kind, what)
+    return MappingProxyType(sees)
+
+
+@lru_cache(maxsize=1024)
+def check(whose: str, kinds: Kinds, watches: tuple[Watch, ...]) -> None:
     """Raise ValueError where objects are watched that would not be seen: of a kind, the first watch says which are."""
     for cluster in {watch.cluster for watch in watches}:
         sees: dict[GroupKind, Subscription] = {}
         for watch in watches:
-            for kind in watched(kinds, watch) if is_about(watch, cluster) else ():
-                what = subscription(kind, watch)
-                if not sees.setdefault(kind.group_kind, what).covers(what):
+            for what in subscriptions(kinds, watch) if is_about(watch, cluster) else ():
+                if not sees.setdefault(what.kind.group_kind, what).covers(what):
                     raise ValueError(
-                        f"{whose} watches {kind.plural} in several places and would see those of the first alone: "
-                        "watch all of them, and leave out those that are of no concern"
+                        f"{whose} watches {what.kind.plural} in several places and would see those of the first "
+                        "alone: watch all of them, and leave out those that are of no concern"
                     )
 
 
-def definitions(kinds: Kinds) -> Iterator[Subscription]:
-    """Yield what has to be followed to know which kinds there are."""
+@lru_cache(maxsize=32)
+def definitions(kinds: Kinds) -> tuple[Subscription, ...]:
+    """Return what has to be followed to know which kinds there are."""
     selects = only(*DEFINITION)
-    return (Subscription(kind, names_only, False, "") for kind in kinds if selects(kind))
+    return tuple(Subscription(kind, names_only, False, "") for kind in kinds if selects(kind))
 
 
 def ways(follow: Follow) -> Iterator[Subscription]:

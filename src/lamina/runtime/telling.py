@@ -45,7 +45,7 @@ class Teller:
     """Those who tell something, in the order they came, lane by lane."""
 
     def __init__(self, is_busy: Callable[[], bool], log: Logger) -> None:
-        self._is_busy, self._log = is_busy, log
+        self.is_busy, self._log = is_busy, log
         self._waiting: dict[str, deque[Tell]] = {}
         self._telling: set[str] = set()
         """The lanes in which something is being told: what waits there waits for that."""
@@ -119,7 +119,7 @@ class Teller:
             await asyncio.sleep(_PAUSE)
 
     def _has_to_wait(self) -> bool:
-        return self._is_busy() and sum(len(self._waiting[lane]) for lane in self._free) < _MOST
+        return self.is_busy() and sum(len(self._waiting[lane]) for lane in self._free) < _MOST
 
     def _finish(self) -> None:
         finished, self._done = self._done, []

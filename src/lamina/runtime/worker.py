@@ -28,7 +28,7 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import structs
 
 from lamina.clock import Clock
-from lamina.core.controller import Controller, Watch
+from lamina.core.controller import Controller, Watch, decide
 from lamina.core.plan import Plan, is_outdated
 from lamina.core.questions import Answer, Answers, Follow, Listed, Question
 from lamina.core.world import Change
@@ -183,8 +183,7 @@ class Worker(Generic[View]):
             self.meter.stands(ref, {})
             self.interests.set(ref, ())
             return None
-        answers = await self._answers(ref, view, asker)
-        plan = self.controller.plan(view, answers, self._clock.now())
+        plan = await self._plan(ref, view, asker)
         self.meter.stands(ref, plan.progress)
         if plan.appointment is not None:
             # It stands whatever becomes of the plan.
@@ -198,16 +197,16 @@ class Worker(Generic[View]):
         yield from self.interests
         yield from chain.from_iterable(self._asking)
 
-    async def _answers(self, ref: Ref, view: View, asker: Asker) -> Answers:
-        """Put the controller's questions, round by round, until it has no more."""
+    async def _plan(self, ref: Ref, view: View, asker: Asker) -> Plan:
+        """Put the controller's questions, round by round, until it has no more and there is a plan."""
         answers, followed = Answers(), set[Follow]()
         self._asking.append(followed)
         try:
             for _ in range(_ROUNDS):
-                asked = self.controller.questions(view, answers)
-                if not asked:
-                    return answers
-                answers = answers | await self._ask(asked, followed, asker)
+                decided = decide(self.controller, view, answers, self._clock.now())
+                if isinstance(decided, Plan):
+                    return decided
+                answers = answers | await self._ask(decided, followed, asker)
         finally:
             # Interested from the first pass on, failed or not: what it waits for may be what comes.
             self.interests.set(ref, followed)
@@ -330,6 +329,7 @@ class Worker(Generic[View]):
         except SpecError as senseless:
             await self._complain(ref, senseless)
             self.queue.forgive(ref)
+            return "terminal"
         except HookError as failed:
             await self._bear_with(ref, failed)
             return "error" if failed.after is None else "requeue_after"
@@ -339,6 +339,7 @@ class Worker(Generic[View]):
         except Exception:
             self._log.exception("reconciling failed by a mistake of ours", object=str(ref))
             self.queue.retry(ref, spread=True)
+            return "panic"
         else:
             self.queue.forgive(ref)
             if again is None:

@@ -98,7 +98,8 @@ class Administration:
         _admit(request.user)
         if request.cluster:
             raise Forbidden(
-                "all clusters of a server have one clock: it is wound at the server's own address"
+                "all clusters of a server have one clock: "
+                "it is wound at the server's own address, which is the context lamina"
             )
         asked = _body(request)
         if stray := sorted(asked.keys() - {"wind", "speed"}):

@@ -92,7 +92,8 @@ class Api:
         self.faults = Faults()
         """What is to go wrong on request; nothing, as a rule, and then nobody asks."""
         self._in_force = self.faults.in_force
-        self._trouble = Trouble(self.faults, plane, self.handle)
+        self._trouble = Trouble(plane)
+        self.faults.added = self._trouble.begin
         self.administration = pages.administration = Administration(self.faults)
 
     @property
@@ -114,7 +115,7 @@ class Api:
         if plane is None:
             plane = self._plane
             if self._in_force and not is_spared(request):
-                return await self._trouble.handle(request)
+                return await self._trouble.handle(request, self.faults, self.handle)
         started = time.perf_counter()
         path = take_apart(request.path)
         kind: Kind | None = None

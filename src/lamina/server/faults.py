@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple
 
 from lamina.errors import ApiError
 from lamina.faults import Asked, Cut, Expire, Faults, Silence, Stale, asked
@@ -33,10 +34,23 @@ _MARKS = 20
 Serve = Callable[[Request, Plane], Awaitable[Answer]]
 
 
-def asked_of(request: Request) -> Asked:
-    """Return what a request asks for, as far as faults tell requests apart."""
-    first = {name: values[0] for name, values in request.parameters.items()}
-    return asked(request.method, request.path, first, request.user.name)
+class Asking(NamedTuple):
+    """A request, as far as faults tell requests apart; what it asks for is found out when there is a fault."""
+
+    method: str
+    path: str
+    query: str
+    user: str
+
+    @classmethod
+    def of(cls, request: Request) -> Asking:
+        return cls(request.method, request.path, request.query, request.user.name)
+
+    @property
+    def asked(self) -> Asked:
+        request = Request(self.method, self.path, self.query)
+        first = {name: values[0] for name, values in request.parameters.items()}
+        return asked(self.method, self.path, first, self.user)
 
 
 def is_spared(request: Request) -> bool:
@@ -47,22 +61,21 @@ def is_spared(request: Request) -> bool:
 class Trouble:
     """Breaks the answers of one server, as its table of faults says."""
 
-    def __init__(self, faults: Faults, plane: Plane, serve: Serve) -> None:
-        self._faults, self._plane, self._serve = faults, plane, serve
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
         self._behind: dict[str, _Behind] = {}
-        faults.added = self._begin
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: Request, faults: Faults, serve: Serve) -> Answer:
         """Answer a request as badly as is asked for."""
-        meeting = self._faults.meet(asked_of(request))
+        meeting = faults.meet(Asking.of(request).asked)
         if not meeting.entries:
-            return await self._serve(request, self._plane)
+            return await serve(request, self._plane)
         try:
             # Whoever leaves while nobody listens was never heard.
             request.held = True
             await meeting.before()
             request.held = False
-            answer = await self._serve(request, self._shown_to(request, meeting))
+            answer = await serve(request, self._shown_to(request, meeting))
             try:
                 request.held = True
                 await meeting.after()
@@ -89,7 +102,7 @@ class Trouble:
             version = min(max(version, int(wanted)), self._plane.store.version)
         return past(self._plane, version)
 
-    def _begin(self, entry: Entry) -> None:
+    def begin(self, entry: Entry) -> None:
         """Take note of a fault that has come; watches that it is about come back and meet it."""
         fault = entry.fault
         self._behind = {name: one for name, one in self._behind.items() if not one.is_over}
@@ -97,7 +110,7 @@ class Trouble:
             self._behind[fault.id] = _Behind(self._plane.store, entry, fault)
         if isinstance(fault, Cut | Stale | Silence):
             for watcher, about in list(self._plane.watchers.items()):
-                if about is not None and hits(entry, about):
+                if about is not None and hits(entry, about.asked):
                     watcher.end()
 
 

@@ -63,12 +63,17 @@ def check_route(accept: str, *, streams: bool) -> None:
 
     `streams` is whether the endpoint also watches. Weights count for nothing here.
     """
-    if any(_media(clause) in ("*/*", *_SERVED) for clause in accept.split(",")):
+    if _is_written(accept):
         return
     offered = ", ".join(_SERVED + _STREAMED if streams else _SERVED)
     error = NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}")
     error.shows_details = True
     raise error
+
+
+@lru_cache(maxsize=512)
+def _is_written(accept: str) -> bool:
+    return any(_media(clause) in ("*/*", *_SERVED) for clause in accept.split(","))
 
 
 def _media(clause: str) -> str:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from lamina.faults import Asked
 from lamina.server.kind import Kind, Subresource
 from lamina.server.policies.board import Board
 from lamina.server.records import Records
@@ -18,6 +17,7 @@ from lamina.server.webhooks.asking import Asker
 from lamina.server.webhooks.board import Webhooks
 
 if TYPE_CHECKING:
+    from lamina.server.faults import Asking
     from lamina.server.voice import Voice
 
 _DICE = random.Random()
@@ -60,7 +60,7 @@ class Plane:
         self._stamp = ""
         self.voices: WeakValueDictionary[tuple[object, ...], Voice] = WeakValueDictionary()
         """Who speaks to watchers at present, by what they asked for."""
-        self.watchers: WeakKeyDictionary[Ends, Asked | None] = WeakKeyDictionary()
+        self.watchers: WeakKeyDictionary[Ends, Asking | None] = WeakKeyDictionary()
         """The watches that are open, and what each of them asked for, unless no fault is to hit it."""
 
     @property

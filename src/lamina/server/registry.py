@@ -8,9 +8,9 @@ looks at the version of the last change before it answers.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
+from weakref import WeakSet
 
 import orjson
 
@@ -27,6 +27,12 @@ class Definitions(Protocol):
     def changed(self, bucket: str) -> int: ...
 
     def list(self, bucket: str) -> Listing: ...
+
+
+class Retires(Protocol):
+    """Who minds that a kind is no longer served."""
+
+    def retire(self) -> None: ...
 
 
 class Registry:
@@ -52,7 +58,7 @@ class Registry:
         self._by_crd: dict[str, tuple[int, Sequence[Kind]]] = {}
         self._by_path: dict[tuple[str, str, str], Kind] = {}
         self._kinds: tuple[Kind, ...] = ()
-        self._retired: dict[Kind, asyncio.Event] = {}
+        self._minding: dict[Kind, WeakSet[Retires]] = {}
         self.edition = 0
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
@@ -77,14 +83,12 @@ class Registry:
     def groups(self) -> set[str]:
         return {kind.group for kind in self.kinds()}
 
-    def retirement(self, kind: Kind) -> asyncio.Event:
-        """Return an event that is set when this kind is no longer served as it is now."""
-        known = self._retired.get(kind)
-        if known is None:
-            known = self._retired[kind] = asyncio.Event()
-            if self._by_path.get((kind.group, kind.version, kind.plural)) is not kind:
-                known.set()
-        return known
+    def tell_of_its_end(self, kind: Kind, whom: Retires) -> None:
+        """Have somebody told when a kind is no longer served as it is now; soon, if it is not."""
+        if self._by_path.get((kind.group, kind.version, kind.plural)) is kind:
+            self._minding.setdefault(kind, WeakSet()).add(whom)
+        else:
+            whom.retire()
 
     def refresh(self) -> None:
         """Look whether a CRD has changed, and if so read them again; kinds of unchanged CRDs stay the same values."""
@@ -104,8 +108,9 @@ class Registry:
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(self._kinds)}
         self.edition += 1
         served = set(self._kinds)
-        for kind in [kind for kind in self._retired if kind not in served]:
-            self._retired.pop(kind).set()
+        for kind in [kind for kind in self._minding if kind not in served]:
+            for one in self._minding.pop(kind):
+                one.retire()
 
     def _kinds_of(self, crd: Obj, known: tuple[int, Sequence[Kind]] | None) -> Sequence[Kind]:
         """Return the kinds of a CRD; the ones it had before, if only its status or labels changed."""

@@ -7,7 +7,8 @@ into words once, however many listen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -42,11 +43,7 @@ class Voice:
         self._kind = kind
         self._selection = selection
         self._said: dict[tuple[int, int], bytes] = {}
-        prefix = kind.prefix
-        self._openings = {
-            event: f'{{"type":"{event}","object":'.encode() + prefix
-            for event in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
-        }
+        self._openings = _openings(kind.prefix)
 
     def changes(self, events: Sequence[Event]) -> bytes:
         """Return what happened, empty if nothing of it concerns the selection."""
@@ -107,6 +104,15 @@ class Voice:
     def _line(self, event: str, value: bytes) -> bytes:
         """Return one event, given its type and the object's JSON."""
         return self._openings[event] + value[1:] + b"}\n"
+
+
+@lru_cache(maxsize=1024)
+def _openings(prefix: bytes) -> Mapping[str, bytes]:
+    """Return how lines about a kind begin: the same wherever it is spoken of."""
+    return {
+        event: f'{{"type":"{event}","object":'.encode() + prefix
+        for event in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+    }
 
 
 class _PartialVoice(Voice):

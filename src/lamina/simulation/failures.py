@@ -136,12 +136,14 @@ class Failures:
         marks: dict[str, str] = {}
         for failing in self.images:
             if any(fnmatchcase(image, failing.image) for image in called):
-                share = _share(failing.share)
-                marks |= {_CRASHES: f"{share}"} if failing.fails == "crash" else {_READY: f"{1 - share}"}
-        ours = {name: value for name, value in meta.annotations(obj).items() if name in (_CRASHES, _READY)}
+                marks |= _mark(failing)
+        # An image may have been another when we marked it; what the manifest itself asks for stands.
+        written = [_mark(failing) for failing in self.images]
+        said = meta.annotations(obj)
+        ours = {name: value for name, value in said.items() if {name: value} in written}
         if ours == marks:
             return obj
-        others = {name: value for name, value in meta.annotations(obj).items() if name not in ours}
+        others = {name: value for name, value in said.items() if name not in ours}
         return meta.with_metadata(obj, annotations={**others, **marks})
 
     def holds(self, ref: Ref) -> bool:
@@ -192,8 +194,19 @@ def read_failures(document: object, source: str) -> Failures:
         ) from None
 
 
+def _mark(failing: Images) -> dict[str, str]:
+    """Return the annotation of a pod that has it fail so."""
+    share = _share(failing.share)
+    return {_CRASHES: f"{share}"} if failing.fails == "crash" else {_READY: f"{1 - share}"}
+
+
 def _spell(name: str, since: str, until: str) -> Spell:
-    return Spell(name, parse_duration(since), parse_duration(until) if until else _FOREVER)
+    begin, end = parse_duration(since), parse_duration(until) if until else _FOREVER
+    if not timedelta(0) <= begin < end:
+        raise ValueError(
+            f'{name}: expected "from" before "until", got from {since} until {until or "the end"}'
+        )
+    return Spell(name, begin, end)
 
 
 def _ill(one: Clusters) -> Ill:
@@ -210,7 +223,10 @@ def _lot(pattern: str, name: str) -> float:
 def _share(given: float | str, of: str = "images") -> float:
     """Return a share as a number from 0 to 1: 0.3 and "30%" are the same."""
     text = str(given)
-    share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
     if not 0 <= share <= 1:
         raise ValueError(f'{of}.share: expected a share such as 0.3 or "30%", got "{given}"')
     return share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import is_
 
 from lamina.core.definitions import DEFINITION
 from lamina.merge.schema import Schema
@@ -55,6 +56,7 @@ class Shapes:
         self._paper = paper
         self._custom: dict[tuple[str, str], served.Kind] = {}
         self._known: dict[Ref, str] = {}
+        self._seen: list[Obj] = []
         paper.admit, paper.schema = self.admit, self.schema
 
     def admit(self, obj: Made, old: Obj | None) -> Made:
@@ -89,7 +91,12 @@ class Shapes:
 
     def _learn(self) -> None:
         """Take note of definitions that have come or changed."""
-        for definition in self._definitions():
+        there = self._definitions()
+        # Asked of every write to a kind of somebody's own; nearly always all of them are the very same.
+        if len(there) == len(self._seen) and all(map(is_, there, self._seen)):
+            return
+        self._seen = there
+        for definition in there:
             ref, version = meta.ref(definition), meta.resource_version(definition)
             if self._known.get(ref) != version:
                 self._known[ref] = version

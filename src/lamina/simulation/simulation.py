@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 
 import orjson
 from msgspec import Struct
@@ -38,7 +39,7 @@ from lamina.simulation.shapes import Shapes, builtin
 from lamina.simulation.standing import complaint
 from lamina.simulation.standins import Readiness, but, ready
 
-_NODE = GroupKind("", "Node")
+_NODE, _NAMESPACE = GroupKind("", "Node"), GroupKind("", "Namespace")
 _SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WELL = ("settled", "held", "unnumbered")
@@ -94,6 +95,7 @@ class Simulation:
         self.story: list[Told] = []
         self._loaded: set[GroupKind] = set()
         self._changed: dict[tuple[GroupKind, str, str], Ref] = {}
+        self._deleted: dict[tuple[GroupKind, str, str], Ref] = {}
         self._rest: Desk | None = None
         self._last: dict[tuple[str, Ref], Pass] = {}
         self.paper = Paper(
@@ -166,13 +168,15 @@ class Simulation:
         self._rest.look_at_everything()
 
     def _silence(self, spell: Spell, on: bool) -> None:
-        ref = Ref("v1", "Node", "", spell.name)
-        node = self.paper.at(ref)
-        if node is None:
+        meant = [
+            ref for ref in self.paper.objects if ref.kind == "Node" and fnmatchcase(ref.name, spell.name)
+        ]
+        if on and not meant:
             raise NotFound(f"there is no node {spell.name} to fall silent")
-        self.paper.patch(ref, silent(node, on, self.paper.now))
-        words = "falls silent" if on else "is back"
-        self.story.append(Told(self._passed, "failures", ref, f"node {spell.name} {words}"))
+        for ref in meant:
+            self.paper.patch(ref, silent(self.paper.objects[ref], on, self.paper.now))
+            words = "falls silent" if on else "is back"
+            self.story.append(Told(self._passed, "failures", ref, f"node {ref.name} {words}"))
 
     # ── what is asked of the outside ──
 
@@ -211,16 +215,25 @@ class Simulation:
         ref = meta.ref(manifest)
         self._look(GroupKind(ref.group, ref.kind))
         there = self.paper.at(ref)
+        if there is None and ref.namespace:
+            self._find_namespace(ref.namespace)
         last = meta.annotations(there).get(_LAST_APPLIED) if there is not None else None
         if last:
             self.paper.patch(ref, _taken_away(last, manifest))
         self._changed[_whatever_version(ref)] = ref
         return self.paper.apply(manifest, manager="kubectl")
 
+    def _find_namespace(self, name: str) -> None:
+        """Raise where a cluster would; what was read from files may leave out what everybody has."""
+        self._look(_NAMESPACE)
+        if self.fetch is not None and self.paper.at(Ref("v1", "Namespace", "", name)) is None:
+            raise NotFound(f'namespaces "{name}" not found')
+
     def delete(self, ref: Ref) -> None:
         """Ask for the end of an object."""
         self._look(GroupKind(ref.group, ref.kind))
         self.paper.delete(ref)
+        self._deleted[_whatever_version(ref)] = ref
 
     def rollback(self, ref: Ref, to: int | None) -> Plan:
         """Return an owner to an earlier revision, as its family does it."""
@@ -268,11 +281,15 @@ class Simulation:
         for key, ref in self._changed.items():
             if key not in found and (obj := self.paper.at(ref)) is not None:
                 found[key] = _standing(obj)
+        for key, ref in self._deleted.items():
+            if key not in found:
+                found[key] = _leaving(ref, self.paper.at(ref))
         return list(found.values())
 
     def is_changed(self, ref: Ref) -> bool:
         """Say whether somebody changed an object here, and not only those who run on it."""
-        return _whatever_version(ref) in self._changed
+        key = _whatever_version(ref)
+        return key in self._changed or key in self._deleted
 
     def _ending(self, account: Account) -> Ending:
         ref = meta.ref(account.owner)
@@ -312,6 +329,14 @@ def _standing(obj: Obj) -> Ending:
     ref = meta.ref(obj)
     wrong = complaint(GroupKind(ref.group, ref.kind), obj)
     return Ending(ref, False, *wrong) if wrong is not None else Ending(ref, True, "there", "")
+
+
+def _leaving(ref: Ref, obj: Obj | None) -> Ending:
+    """Return how an object stands that was to go."""
+    if obj is None:
+        return Ending(ref, True, "gone", "")
+    held = ", ".join(meta.finalizers(obj))
+    return Ending(ref, False, "still there", f"its finalizers hold it: {held}" if held else "")
 
 
 def _whatever_version(ref: Ref) -> tuple[GroupKind, str, str]:

@@ -21,13 +21,29 @@ _BAD: dict[str, str] = {
     "Degraded": "True",
     "ReplicaFailure": "True",
 }
+_DEPLOYMENT, _POD = GroupKind("apps", "Deployment"), GroupKind("", "Pod")
 # Nobody agrees on what this one means: a Deployment says False when it has given up, and
 # a work says so when it is done. Of others it says neither.
-_BAD_PROGRESS: Mapping[GroupKind, str] = {GroupKind("apps", "Deployment"): "False", WORK: "True"}
+_BAD_PROGRESS: Mapping[GroupKind, str] = {_DEPLOYMENT: "False", WORK: "True"}
+# How many they have, most of these say by nothing else, and a Deployment only once it has given up.
+_COUNTS: Mapping[GroupKind, tuple[str, ...]] = {
+    _DEPLOYMENT: ("updatedReplicas", "availableReplicas"),
+    GroupKind("apps", "ReplicaSet"): ("readyReplicas",),
+    GroupKind("apps", "StatefulSet"): ("readyReplicas",),
+    GroupKind("", "ReplicationController"): ("readyReplicas",),
+    GroupKind("apps", "DaemonSet"): ("numberReady",),
+}
+_WORDS = {"updatedReplicas": "updated", "availableReplicas": "available"}
 
 
 def complaint(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:
     """Return what an object says that is not well, and the sentence that goes with it; None if it is well."""
+    if kind == _POD:
+        return _unwell(obj)
+    return _bad_condition(kind, obj) or _lacking(kind, obj)
+
+
+def _bad_condition(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:
     said = (obj.get("status") or {}).get("conditions") or ()
     bad = _BAD | {"Progressing": _BAD_PROGRESS[kind]} if kind in _BAD_PROGRESS else _BAD
     for name, status in bad.items():
@@ -35,3 +51,28 @@ def complaint(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:
         if found is not None and found["status"] == status:
             return f"{name}={status}", found.get("message", "")
     return None
+
+
+def _lacking(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:
+    """Return what a workload lacks; one that somebody paused is as they want it."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    if spec.get("paused"):
+        return None
+    wanted = status.get("desiredNumberScheduled", 0) if kind.kind == "DaemonSet" else spec.get("replicas", 1)
+    for name in _COUNTS.get(kind, ()):
+        if (count := status.get(name, 0)) < wanted:
+            word = _WORDS.get(name, "ready")
+            return f"not {word}", f"{count} of {wanted} are {word}"
+    return None
+
+
+def _unwell(pod: Obj) -> tuple[str, str] | None:
+    """Return what is wrong with a pod; one that has ended well is not ready, and is well."""
+    status = pod.get("status") or {}
+    if status.get("phase") == "Succeeded":
+        return None
+    for name in ("PodScheduled", "Ready"):
+        found = conditions.find(status.get("conditions") or (), name)
+        if found is not None and found["status"] == "False":
+            return f"{name}=False", found.get("message", "")
+    return None if status.get("phase") == "Running" else (status.get("phase") or "Pending", "")

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lamina.faults import Cut, Expire, Refuse, Silence, Slow, Stale
     from lamina.testing.blocking import BlockingCluster
-    from lamina.testing.cluster import Cluster
+    from lamina.testing.cluster import Cluster, MakeClusters
 
 _WHERE = {
     "BlockingCluster": "lamina.testing.blocking",
     "Cluster": "lamina.testing.cluster",
     "Cut": "lamina.faults",
     "Expire": "lamina.faults",
+    "MakeClusters": "lamina.testing.cluster",
     "Refuse": "lamina.faults",
     "Silence": "lamina.faults",
     "Slow": "lamina.faults",
@@ -30,6 +31,7 @@ __all__ = [
     "Cluster",
     "Cut",
     "Expire",
+    "MakeClusters",
     "Refuse",
     "Silence",
     "Slow",

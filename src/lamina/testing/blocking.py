@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from lamina.errors import NotFound
+from lamina.faults import Fault
 from lamina.objects.types import Condition, Made, Obj, Ref
 from lamina.testing.cluster import Cluster
 
@@ -22,22 +27,36 @@ class BlockingCluster:
     A cluster in a thread of its own.
 
     For programs that block or bring their own loop, such as kopf or the official
-    client: they reach it by its kubeconfig. Its settings are those of `Cluster`.
+    client: they reach it by its kubeconfig. Its settings are those of `Cluster`,
+    and its clock is its own.
     """
 
-    def __init__(self, name: str = "", **settings: Any) -> None:
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        families: str = "none",
+        hooks: Sequence[Path] = (),
+        simulate: str = "pods",
+        nodes: int = 1,
+    ) -> None:
+        self._make = partial(Cluster, name, families=families, hooks=hooks, simulate=simulate, nodes=nodes)
+        self.cluster: Cluster
+        """The same, for its own thread alone."""
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="lamina-testing", daemon=True)
-        self._settings = {"name": name, **settings}
-        self.cluster: Cluster
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._wait(self._start())
+        try:
+            self._wait(self._start())
+        except BaseException:
+            self._end()
+            raise
         return self
 
     async def _start(self) -> None:
-        self.cluster = Cluster(**self._settings)
+        self.cluster = self._make()
         await self.cluster.__aenter__()
 
     def __exit__(
@@ -46,9 +65,12 @@ class BlockingCluster:
         try:
             self._wait(self.cluster.__aexit__(None, None, None))
         finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+            self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -67,8 +89,8 @@ class BlockingCluster:
     def is_gone(self, what: Obj | Ref) -> bool:
         return self._wait(self.cluster.is_gone(what))
 
-    def list(self, kind: str, namespace: str = "", **narrowed: Any) -> list[Made]:
-        return self._wait(self.cluster.list(kind, namespace, **narrowed))
+    def list(self, kind: str, namespace: str = "", *, api_version: str = "", labels: str = "") -> list[Made]:
+        return self._wait(self.cluster.list(kind, namespace, api_version=api_version, labels=labels))
 
     def edit(self, what: Obj | Ref, **changes: Any) -> Made:
         return self._wait(self.cluster.edit(what, **changes))
@@ -82,8 +104,23 @@ class BlockingCluster:
     def events(self, about: Obj | Ref) -> Sequence[tuple[str, str]]:
         return self._wait(self.cluster.events(about))
 
-    def fail(self, what: Obj | Ref, **how: Any) -> Made:
-        return self._wait(self.cluster.fail(what, **how))
+    def fail(self, what: Obj | Ref, *, on: bool = True, **marks: str) -> Made:
+        return self._wait(self.cluster.fail(what, on=on, **marks))
+
+    @contextmanager
+    def broken(self, *faults: Fault) -> Iterator[None]:
+        """Have something go wrong for a while: `with cluster.broken(Refuse(code=503, verbs=("list",))):`."""
+        breaking = self.cluster.broken(*faults)
+        self._wait(_done(breaking.__enter__))
+        try:
+            yield
+        finally:
+            self._wait(_done(lambda: breaking.__exit__(None, None, None)))
+
+    @property
+    def now(self) -> datetime:
+        """Return what time it is there."""
+        return self.cluster.clock.now()
 
     def settled(self) -> None:
         self._wait(self.cluster.settled())
@@ -91,13 +128,11 @@ class BlockingCluster:
     def pass_time(self, **span: float) -> None:
         self._wait(self.cluster.pass_time(**span))
 
-    def until(self, what: Obj | Ref, is_so: Any, seconds: float = 30.0) -> Made:
+    def until(self, what: Obj | Ref, is_so: Callable[[Made], object], seconds: float = 30.0) -> Made:
         """Wait until an object is as somebody outside is to make it, and return it; TimeoutError if that never comes."""
         return self._wait(self._until(what, is_so, seconds))
 
-    async def _until(self, what: Obj | Ref, is_so: Any, seconds: float) -> Made:
-        from lamina.errors import NotFound
-
+    async def _until(self, what: Obj | Ref, is_so: Callable[[Made], object], seconds: float) -> Made:
         async with asyncio.timeout(seconds):
             while True:
                 try:
@@ -107,3 +142,8 @@ class BlockingCluster:
                 except NotFound:
                     pass
                 await asyncio.sleep(0.02)
+
+
+async def _done(work: Callable[[], object]) -> None:
+    """Do something where whatever it touches lives."""
+    work()

@@ -8,6 +8,7 @@ a real one would.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import secrets
 import shutil
@@ -18,7 +19,7 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from lamina.client.client import Client
 from lamina.client.kubeconfig import Access, write_kubeconfig
@@ -34,9 +35,9 @@ from lamina.server.certificates import ensure_certificates
 from lamina.server.identity import Authenticator
 from lamina.server.listener import TlsFiles, listen, open_socket
 from lamina.server.request import ADMIN
-from lamina.settings import Settings
+from lamina.settings import checked
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "MakeClusters"]
 
 _HOST = "127.0.0.1"
 
@@ -65,12 +66,12 @@ class Cluster:
         self.clock = clock or ManualClock()
         self._token = secrets.token_urlsafe(16)
         self._authenticator = Authenticator({self._token: ADMIN})
-        settings = Settings(families=families, hooks=tuple(hooks), simulate=simulate, nodes=nodes)
+        settings = checked(families=families, hooks=tuple(hooks), simulate=simulate, nodes=nodes)
         self.embedded = EmbeddedCluster(
             settings, name=name, clock=self.clock, authenticator=self._authenticator
         )
-        self.client: Client = self.embedded.client()
-        """A client that reaches it without HTTP."""
+        self._client = self.embedded.client()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._stack = AsyncExitStack()
         self._kubeconfig: Path | None = None
         self.url = ""
@@ -80,6 +81,7 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         _stay()
+        self._loop = asyncio.get_running_loop()
         with _uncollected():
             await self._stack.enter_async_context(self.embedded)
         return self
@@ -89,6 +91,21 @@ class Cluster:
     ) -> None:
         with _uncollected():
             await self._stack.aclose()
+
+    @property
+    def client(self) -> Client:
+        """Return a client that reaches it without HTTP."""
+        self._check_loop()
+        return self._client
+
+    def _check_loop(self) -> None:
+        """Raise where somebody would wait forever: what is awaited here is done in the loop that the cluster lives in."""
+        # Where none runs, nobody awaits.
+        if self._loop is not None and asyncio._get_running_loop() not in (self._loop, None):
+            raise RuntimeError(
+                "this cluster lives in another event loop than the one it is used in: give the test and its "
+                "fixtures one loop_scope, or enter `async with Cluster() as cluster:` in the test itself"
+            )
 
     # ── objects ──
 
@@ -144,7 +161,7 @@ class Cluster:
         """Return what was told about an object: reasons and messages, in the order they were told."""
         ref = _ref(about)
         told = await self.list("Event", api_version="v1")
-        mine = [one for one in told if (one["involvedObject"].get("kind"), one["involvedObject"].get("name")) == (ref.kind, ref.name)]  # fmt: skip
+        mine = sorted((one for one in told if _is_about(one["involvedObject"], ref)), key=_since)
         return [(one.get("reason", ""), one.get("message", "")) for one in mine]
 
     def _kind(self, word: str, api_version: str) -> Kind | None:
@@ -158,6 +175,7 @@ class Cluster:
 
     async def settled(self) -> None:
         """Wait until nobody has anything to do but wait."""
+        self._check_loop()
         await self.together()
 
     async def pass_time(self, **span: float) -> None:
@@ -196,10 +214,7 @@ class Cluster:
         annotations = {
             f"sim/{name.replace('_', '-')}": value if on else None for name, value in named.items()
         }
-        patch: Mapping[str, Any] = {"metadata": {"annotations": annotations}}
-        if "template" in (obj.get("spec") or {}):
-            patch = {"spec": {"template": patch}}
-        return await self.edit(meta.ref(obj), **patch)
+        return await self.edit(meta.ref(obj), **_on_pods(obj, {"metadata": {"annotations": annotations}}))
 
     # ── a way in from outside ──
 
@@ -219,6 +234,19 @@ class Cluster:
             write_kubeconfig(file, access, name=self.name or "lamina")
             self._kubeconfig = file
         return self._kubeconfig
+
+
+class MakeClusters(Protocol):
+    """Makes clusters whose time passes together; what is not said is as the test's mark says it."""
+
+    def __call__(
+        self,
+        *names: str,
+        families: str = ...,
+        hooks: Sequence[Path] = ...,
+        simulate: str = ...,
+        nodes: int = ...,
+    ) -> Awaitable[tuple[Cluster, ...]]: ...
 
 
 @cache
@@ -241,3 +269,21 @@ def _uncollected() -> Iterator[None]:
 
 def _ref(what: Obj | Ref) -> Ref:
     return what if isinstance(what, Ref) else meta.ref(what)
+
+
+def _is_about(involved: Obj, ref: Ref) -> bool:
+    said = involved.get("kind"), involved.get("namespace") or "", involved.get("name")
+    return said == (ref.kind, ref.namespace, ref.name)
+
+
+def _since(event: Obj) -> tuple[str, int]:
+    """Return what tells which of two events was told first, be it in the same second."""
+    return str(meta.metadata(event).get("creationTimestamp")), int(meta.resource_version(event))
+
+
+def _on_pods(obj: Obj, patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the patch of an object that patches the pods it makes; where it makes none, itself."""
+    spec = obj.get("spec") or {}
+    if "jobTemplate" in spec:
+        return {"spec": {"jobTemplate": {"spec": {"template": patch}}}}
+    return {"spec": {"template": patch}} if "template" in spec else patch

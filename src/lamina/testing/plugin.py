@@ -6,7 +6,7 @@ Nothing of Lamina is loaded before a test asks for one of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from lamina.clock import ManualClock
     from lamina.testing.blocking import BlockingCluster
-    from lamina.testing.cluster import Cluster
+    from lamina.testing.cluster import Cluster, MakeClusters
 
 try:
     from pytest_asyncio import fixture as async_fixture
@@ -32,8 +32,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    mark = request.node.get_closest_marker("lamina")
-    return dict(mark.kwargs) if mark is not None else {}
+    """Return what the marks of a test say: those of its class and module too, where it says nothing else."""
+    said: dict[str, Any] = {}
+    for mark in request.node.iter_markers("lamina"):
+        if mark.args:
+            raise pytest.UsageError(f"a lamina mark names its settings, as in nodes=3, and got {mark.args}")
+        said = {**mark.kwargs, **said}
+    return said
 
 
 @pytest.fixture
@@ -54,9 +59,7 @@ async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIt
 
 
 @async_fixture
-async def clusters(
-    request: pytest.FixtureRequest, clock: ManualClock
-) -> AsyncIterator[Callable[..., Awaitable[tuple[Cluster, ...]]]]:
+async def clusters(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[MakeClusters]:
     """Makes as many as a story needs, whose time passes together: `hub, east = await clusters("hub", "east")`."""
     from lamina.testing.cluster import Cluster
 

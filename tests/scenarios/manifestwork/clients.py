@@ -1,7 +1,8 @@
-"""Clients of the hub that something is wrong with: one that dies, one that is refused, one that is counted."""
+"""Clients of the hub that something is wrong with: one that dies, is deaf, is refused, is counted."""
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Any
 
 from lamina.client.client import Client
@@ -54,6 +55,21 @@ class Mortal(Watched):
             self.died.set()
             await asyncio.Event().wait()
         self._left -= 1
+
+
+class Deaf(Watched):
+    """One that hears of works only while it is let, and of everything else."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.hears = asyncio.Event()
+        self.hears.set()
+
+    async def watch(self, what: Any, *args: Any, hear: object = None, **more: Any) -> AsyncIterator[Any]:
+        async for event in self._client.watch(what, *args, **more):
+            if event["object"].get("kind") == "ManifestWork":
+                await self.hears.wait()
+            yield event
 
 
 class Refused(Watched):

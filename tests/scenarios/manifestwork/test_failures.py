@@ -7,10 +7,10 @@ import pytest
 
 from lamina.errors import Conflict, NotFound
 from lamina.families.manifestwork.names import DISPATCHED, HASH, REVISION_VERSION
-from lamina.objects import meta
-from lamina.objects.types import Made, Ref
+from lamina.objects import conditions, meta
+from lamina.objects.types import Made, Obj, Ref
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.clients import Counted, Mortal, Refused
+from tests.scenarios.manifestwork.clients import Counted, Deaf, Mortal, Refused
 from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
 from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, everybody, template
 
@@ -260,6 +260,38 @@ async def test_whoever_cannot_be_reached_is_named_and_the_others_are_back(stage:
 
     assert now.revs == ALL_ON_ONE
     assert "forbidden" not in now.message()
+
+
+async def test_a_hub_that_hears_nothing_for_as_long_as_clusters_are_given_looks_before_it_aborts(
+    stage: Stage,
+) -> None:
+    client = Deaf(stage.client)
+    stage.own = client  # type: ignore[assignment]  # it does what a client does
+    async with stage.running():
+        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
+        await stage.until_done()
+        stage.spokes.away = set(ALL_ON_ONE)
+        await stage.want(OK2)
+        await stage.until(lambda now: set(now.revs.values()) == {"2"})
+        await stage.settled()
+        client.hears.clear()
+        stage.spokes.away = set()
+        stage.look_again()
+        await stage.until(lambda now: all(_answered(work) for work in now.works))
+        stage.pass_time(66)
+        now = await stage.until(lambda now: now.is_done)
+        client.hears.set()
+
+    assert not now.aborted
+    assert now.generations == dict.fromkeys(ALL_ON_ONE, 2)
+
+
+def _answered(work: Obj) -> bool:
+    said = conditions.find((work.get("status") or {}).get("conditions") or (), "Progressing")
+    return said is not None and (said["status"], said["observedGeneration"]) == (
+        "False",
+        meta.generation(work),
+    )
 
 
 @check("MW-56")

@@ -122,3 +122,19 @@ async def test_an_executor_gives_away_no_rights_it_does_not_have(stage: Stage, w
     with_rights = role(where, "same", "roles", ["get"], _RBAC)
     await west.want(with_rights, executor=executor(where))
     await in_time(stage, west, lambda now: now.holds("Applied"))
+
+
+@enforced
+@check("MW-61")
+async def test_an_executor_binds_nobody_to_a_role_that_has_yet_to_be_made(stage: Stage, west: Spoke) -> None:
+    where = stage.namespace
+    for made in (role(where, "binds", "rolebindings", _VERBS, _RBAC), binding(where, "binds")):
+        await stage.create(made)
+    await west.want(binding(where, "later"), executor=executor(where))
+    refused = f"what rolebindings {where}/later refers to, or its namespace, is not there"
+    await in_time(
+        stage, west, lambda now: now.denies("Applied") and now.message_of(0, "Applied").endswith(refused)
+    )
+
+    await stage.create(role(where, "later", "rolebindings", ["get"], _RBAC))
+    await in_time(stage, west, lambda now: now.holds("Applied"))

@@ -276,11 +276,25 @@ class Stage:
     async def settled(self) -> None:
         """Wait until Metacontroller has had nothing to do for a moment."""
         assert self._manager is not None, "it is not running"
+        with suppress(TimeoutError):
+            # One that this Metacontroller does not run for never says anything.
+            async with asyncio.timeout(1):
+                await self._heard_of_controllers()
         quiet = 0
         async with asyncio.timeout(PATIENCE):
             while quiet < 5:
                 await asyncio.sleep(0.02)
                 quiet = quiet + 1 if self._manager.is_idle else 0
+
+    async def _heard_of_controllers(self) -> None:
+        """Wait until every controller of the story has said how it does, for which it takes its time."""
+        for ref in self.made:
+            while ref.kind in ("CompositeController", "DecoratorController"):
+                found = await self.get(ref)
+                said = (found.get("status") or {}) if found is not None else {}
+                if found is None or said.get("observedGeneration") == meta.generation(found):
+                    break
+                await asyncio.sleep(0.02)
 
     async def end(self) -> None:
         """Take away what the story made, and what would outlive its namespace first."""

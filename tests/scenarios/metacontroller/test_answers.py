@@ -13,6 +13,7 @@ from lamina.objects import meta
 from lamina.objects.types import Made
 from tests.bed.scenarios import check
 from tests.scenarios.hook import Reply, Said
+from tests.scenarios.metacontroller.rolls import Roll
 from tests.scenarios.metacontroller.stage import Stage, config_maps, desired
 from tests.scenarios.metacontroller.wires import wired
 
@@ -113,6 +114,10 @@ async def test_a_hook_that_cannot_be_reached_leaves_everything_as_it_is(stage: S
         (b'{"status": []}', "a list in status"),
         (b'{"resyncAfterSeconds": "soon"}', "text in resyncAfterSeconds"),
         (b'{"children": [{"apiVersion": "v1", "kind": "ConfigMap"}]}', "has no metadata.name"),
+        (
+            b'{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": ""}}]}',
+            "has no metadata.name",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -375,6 +380,35 @@ async def test_an_answer_with_an_etag_is_used_again(stage: Stage, unchanged: int
     assert "If-None-Match" not in stage.hook.headers[0]
     assert {headers["If-None-Match"] for headers in stage.hook.headers[1:]} == {'"one"'}
     assert [one for one in await stage.events(stage.parent()) if one["reason"] == "SyncError"] == []
+
+
+@check("MC-26")
+async def test_of_two_revisions_each_has_its_own_answer_back(stage: Stage) -> None:
+    """In the middle of a roll the hook is asked about both, and says of both that nothing has changed."""
+    roll = Roll(stage)
+
+    def answer(said: Said) -> Reply:
+        image = said["parent"]["spec"]["template"]["image"]
+        etag = f'"{image}"'
+        if stage.hook.headers[-1].get("If-None-Match") == etag:
+            return web.Response(status=304)
+        return web.json_response({"children": roll.wanted(said["parent"])}, headers={"ETag": etag})
+
+    webhook = {"url": f"{stage.hook.url}/sync", "etag": {"enabled": True}}
+    async with stage.running():
+        await roll.given("a", "b", "c", hooks={"sync": {"webhook": webhook}})
+        stage.hook.answer = answer
+        await roll.until_images(a="one", b="one", c="one")
+        await roll.heal()
+        await roll.until_updated("OnLatestRevision")
+        await roll.turn_to("two")
+        await roll.until_waiting("a")
+        assert await roll.images() == {"a": "two", "b": "one", "c": "one"}
+        async with roll.healing():
+            await roll.until_all("two", 3)
+
+    sent = {headers.get("If-None-Match") for headers in stage.hook.headers}
+    assert {'"one"', '"two"'} <= sent
 
 
 @check("MC-26")

@@ -205,11 +205,17 @@ async def test_a_controller_whose_secret_is_not_there_starts_when_it_comes(stage
     ref = {"name": "token", "namespace": stage.namespace, "key": "token"}
 
     async with stage.running():
-        await call(stage, stage.hook.url, authorization={"secretRef": ref})
+        webhook = {"url": f"{stage.hook.url}/sync", "authorization": {"secretRef": ref}}
+        await stage.given_composite(
+            "cc", hooks={"sync": {"webhook": webhook}, "finalize": {"webhook": webhook}}
+        )
+        await stage.given_parent()
         controller = stage.at(
             "CompositeController", stage.named("cc"), "metacontroller.k8s.io/v1alpha1", namespace=""
         )
         await stage.until_told(controller, "CreateError", "is not there")
+        await stage.settled()
+        assert meta.finalizers(await stage.client.get(stage.parent())) == (), "it has touched nobody"
 
         await given_secret(stage, "token", token="sesame")
         await stage.until_told(controller, "Started")

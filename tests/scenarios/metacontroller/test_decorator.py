@@ -199,8 +199,26 @@ async def test_a_status_is_replaced_where_one_is_given_and_left_alone_where_none
 
 
 @check("MC-62")
-async def test_a_status_that_no_kind_keeps_is_not_sent_for_ever(stage: Stage) -> None:
-    stage.hook.answer = lambda said: {"status": {"lost": True}}
+@pytest.mark.parametrize("has_status", [True, False])
+async def test_an_empty_status_is_a_status(stage: Stage, has_status: bool) -> None:
+    """A hook that wants an object to have one, if an empty one, sees next time that it does."""
+    await stage.given_kind("Plain", status=has_status)
+    stage.hook.answer = lambda said: {"status": {"seen": True} if "status" in said["object"] else {}}
+    rule = [{"apiVersion": f"{stage.group}/v1", "resource": "plains"}]
+    async with stage.running():
+        await stage.given_decorator("dec", resources=rule)
+        await stage.given_parent("a", "Plain")
+        await stage.until(
+            stage.parent("a", "Plain"), lambda obj: obj is not None and obj.get("status") == {"seen": True}
+        )
+
+    assert [said["object"].get("status") for said in stage.hook.requests[:2]] == [None, {}]
+
+
+@check("MC-62")
+@pytest.mark.parametrize("lost", [{"lost": True}, {}])
+async def test_a_status_that_no_kind_keeps_is_not_sent_for_ever(stage: Stage, lost: Made) -> None:
+    stage.hook.answer = lambda said: {"status": lost}
     stage.own, wire = wired(stage.client)
     rule = [{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"app": "x"}}}]
     async with stage.running():

@@ -191,6 +191,50 @@ async def test_a_target_that_opts_out_is_finalized_alive_and_may_come_back(
         await stage.until_there(stage.at("ConfigMap", "c"))
 
 
+@check("MC-56")
+@pytest.mark.parametrize("kind", ["composite", "decorator", "decorator of a kind without an endpoint"])
+async def test_the_last_status_of_a_parent_that_opts_out_is_written(stage: Stage, kind: str) -> None:
+    """It is looked at no more, so what the finalize hook says of it is said then or never."""
+    await stage.given_kind("Leaver", status="without" not in kind)
+    stage.hook.paths["/sync"] = lambda said: {"status": {"phase": "in", "since": 1}}
+    stage.hook.paths["/finalize"] = lambda said: {"status": {"phase": "out"}, "finalized": True}
+    rule = {
+        "apiVersion": f"{stage.group}/v1",
+        "resource": "leavers",
+        "labelSelector": {"matchLabels": {"managed": "yes"}},
+    }
+    at = stage.parent("a", "Leaver")
+
+    async with stage.running():
+        if kind == "composite":
+            await stage.given_composite("cc", parentResource=rule, hooks=hooks(stage, "sync", "finalize"))
+        else:
+            await stage.given_decorator("cc", resources=[rule], hooks=hooks(stage, "sync", "finalize"))
+        await stage.given_parent("a", "Leaver", metadata={"labels": {"managed": "yes"}})
+        await stage.until(at, lambda obj: bool(obj and (obj.get("status") or {}).get("phase") == "in"))
+        await stage.settled()
+
+        await stage.client.patch(at, {"metadata": {"labels": {"managed": None}}})
+        await stage.until(at, lambda obj: obj is not None and not meta.finalizers(obj))
+        await stage.until(at, lambda obj: bool(obj and obj["status"].get("phase") == "out"))
+        await stage.settled()
+
+    left = await stage.client.get(at)
+    expected = {"phase": "out"} | ({"observedGeneration": 1} if kind == "composite" else {})
+    assert left["status"] == expected
+    assert len(stage.hook.on("/finalize")) == 1
+
+
+@check("MC-54")
+async def test_a_parent_whose_selector_selects_nothing_can_still_be_let_go(stage: Stage) -> None:
+    async with stage.running():
+        await stage.given_composite("cc", childResources=config_maps())
+        await stage.given_parent(spec={"selector": {}}, metadata={"finalizers": [finalizer(stage)]})
+
+        await stage.until(stage.parent(), lambda obj: obj is not None and not meta.finalizers(obj))
+        await stage.until_told(stage.parent(), "SyncError", "spec.selector")
+
+
 @check("MC-57")
 async def test_a_sync_hook_cannot_say_that_a_living_parent_is_finalized(stage: Stage) -> None:
     stage.hook.answer = lambda said: {"children": [desired("ConfigMap", "c")], "finalized": True}

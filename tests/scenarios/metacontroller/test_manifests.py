@@ -49,6 +49,11 @@ VIOLATIONS = [
     changed(COMPOSITE, "spec.parentResource", {"resource": "pods"}),
     changed(COMPOSITE, "spec.parentResource", {**RULE, "ignoreStatusChanges": "yes"}),
     changed(COMPOSITE, "spec.parentResource", {**RULE, "revisionHistory": {"fieldPaths": "spec"}}),
+    changed(COMPOSITE, "spec.parentResource", {**RULE, "labelSelector": {"matchLabels": "a=b"}}),
+    changed(COMPOSITE, "spec.parentResource", {**RULE, "labelSelector": {"matchLabels": {"a": 1}}}),
+    changed(
+        COMPOSITE, "spec.parentResource", {**RULE, "labelSelector": {"matchExpressions": [{"key": "a"}]}}
+    ),
     changed(COMPOSITE, "spec.childResources", [{"apiVersion": "v1"}]),
     changed(COMPOSITE, "spec.childResources", [{"resource": "pods"}]),
     changed(COMPOSITE, "spec.childResources", [{**RULE, "updateStrategy": {"method": "Sometimes"}}]),
@@ -77,6 +82,13 @@ VIOLATIONS = [
     changed(COMPOSITE, "spec.hooks.sync.webhook.clientTLS", {"certKey": "c"}),
     changed(DECORATOR, "spec.resources", None),
     changed(DECORATOR, "spec.resources", [{"apiVersion": "v1"}]),
+    changed(DECORATOR, "spec.resources", [{**RULE, "labelSelector": {"matchExpressions": {}}}]),
+    changed(DECORATOR, "spec.resources", [{**RULE, "annotationSelector": {"matchAnnotations": ["a"]}}]),
+    changed(
+        DECORATOR,
+        "spec.resources",
+        [{**RULE, "annotationSelector": {"matchExpressions": [{"operator": "Exists"}]}}],
+    ),
     changed(DECORATOR, "spec.attachments", [{"resource": "pods"}]),
     changed(DECORATOR, "spec.attachments", [{**RULE, "updateStrategy": {"method": "Sometimes"}}]),
     changed(DECORATOR, "spec.hooks.customize", {"version": "v0"}),
@@ -119,3 +131,23 @@ async def test_a_rule_that_spans_fields_is_broken_in_the_open(stage: Stage) -> N
             assert told["type"] == "Warning"
             assert told["message"].startswith("Cannot create new controller: ")
             assert told["source"]["component"] == "metacontroller"
+
+
+@check("MC-1")
+async def test_a_selector_that_only_its_meaning_is_wrong_of_is_refused_in_the_open(stage: Stage) -> None:
+    terms: dict[str, tuple[Obj, str]] = {
+        "like": ({"key": "a", "operator": "Like", "values": ["b"]}, "Like"),
+        "in-none": ({"key": "a", "operator": "In"}, "values"),
+        "exists-some": ({"key": "a", "operator": "Exists", "values": ["b"]}, "values"),
+    }
+    things = {"apiVersion": f"{stage.group}/v1", "resource": "things"}
+    async with stage.running():
+        for name, (term, why) in terms.items():
+            selector = {"matchExpressions": [term]}
+            made = await stage.given_composite(name, parentResource={**things, "labelSelector": selector})
+            await stage.until_told(meta.ref(made), "CreateError", why)
+            for field in ("labelSelector", "annotationSelector"):
+                resources = [{**things, field: selector}]
+                made = await stage.given_decorator(f"{name}-{field.lower()}", resources=resources)
+                told = await stage.until_told(meta.ref(made), "CreateError", why)
+                assert f"spec.resources[0].{field}" in told["message"]

@@ -164,13 +164,17 @@ async def test_counts_and_probes_are_served_under_the_names_that_dashboards_know
     queue = f"CompositeController-{meta.name(made)}"
     for name in ("depth", "adds_total", "queue_duration_seconds_count", "work_duration_seconds_count",
                  "retries_total", "unfinished_work_seconds", "longest_running_processor_seconds"):  # fmt: skip
-        value(f"workqueue_{name}", name=queue)
+        value(f"workqueue_{name}", name=queue, controller=queue)
     assert value("controller_runtime_reconcile_total", controller=queue, result="success") >= 1
     value("controller_runtime_reconcile_errors_total", controller=queue)
+    for name in ("terminal_reconcile_errors", "reconcile_panics"):
+        assert value(f"controller_runtime_{name}_total", controller=queue) == 0
     assert value("controller_runtime_reconcile_time_seconds_count", controller=queue) >= 1
     assert value("controller_runtime_max_concurrent_reconciles", controller=queue) == 5
     value("controller_runtime_active_workers", controller=queue)
     assert value("rest_client_requests_total", method="POST", code="201") >= 5
+    assert value("rest_client_request_size_bytes_sum", verb="POST") > 0
+    assert value("rest_client_response_size_bytes_sum", verb="GET") > 0
     assert value("lamina_objects_written_total", controller=queue, kind="ConfigMap", deed="created") == 5
     assert value("process_resident_memory_bytes") > 0
 

@@ -42,7 +42,7 @@ _EXECUTED = f"has(object.spec) && has(object.spec.executor) && ({_CHANGED})"
 _OURS = f"request.kind.kind == 'ManifestWork' && has(object.metadata.labels) && '{OWNER}' in object.metadata.labels"
 
 
-def checks(limit: int = LIMIT, *, schedules: bool = True) -> tuple[Check, ...]:
+def checks(limit: int = LIMIT, *, schedules: bool = True, replica_sets: bool = True) -> tuple[Check, ...]:
     """Return what servers should ask, given how many bytes of manifests a work may have."""
     works = (
         Check(
@@ -73,15 +73,28 @@ def checks(limit: int = LIMIT, *, schedules: bool = True) -> tuple[Check, ...]:
         rules=(_rule(CLUSTER_GROUP, "placements", ["v1beta1"]),),
         judge=judge_placement,
     )
+    disabled = Check(
+        name=f"replicasets.{WORK_GROUP}",
+        path="/manifestwork/replicasets",
+        rules=(_rule(WORK_GROUP, "manifestworkreplicasets", ["v1alpha1", "v1"], "DELETE"),),
+        judge=refuse_replica_set,
+    )
     # Another scheduler may heed what ours does not.
-    return (*works, placements) if schedules else works
+    return (*works, *((placements,) if schedules else ()), *(() if replica_sets else (disabled,)))
 
 
-def _rule(group: str, plural: str, versions: list[str]) -> Made:
+def refuse_replica_set(attempt: Attempt) -> Verdict:
+    """Refuse whatever is done to a replica set, where nobody would roll it out."""
+    if attempt.kind != REPLICA_SET:
+        return FINE
+    return Verdict(refusal="ManifestWorkReplicaSet feature is disabled")
+
+
+def _rule(group: str, plural: str, versions: list[str], *more: str) -> Made:
     return {
         "apiGroups": [group],
         "apiVersions": versions,
-        "operations": ["CREATE", "UPDATE"],
+        "operations": ["CREATE", "UPDATE", *more],
         "resources": [plural],
         "scope": "Namespaced",
     }
@@ -243,5 +256,10 @@ def judge_placement(attempt: Attempt) -> Verdict:
         return FINE
     said = attempt.new.get("spec") or {}
     return Verdict(
-        warnings=tuple(f"spec.{field} has no effect" for field in _IGNORED if said.get(field) is not None)
+        warnings=tuple(f"spec.{field} has no effect" for field in _IGNORED if _says(said.get(field)))
     )
+
+
+def _says(value: Any) -> bool:
+    """Say whether there is anything in a field: programs send fields that nobody has filled."""
+    return any(value.values()) if isinstance(value, Mapping) else bool(value)

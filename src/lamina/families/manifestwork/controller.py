@@ -42,9 +42,15 @@ class Options(Struct, frozen=True, kw_only=True):
     workers: int = 5
     flush: timedelta = timedelta(minutes=30)
     schedules: bool = True
-    """Whether it chooses clusters for placements and looks after them; if not, somebody else does."""
+    """Whether it chooses clusters for placements; if not, somebody else does."""
+    registers: bool = True
+    """Whether it looks after clusters and their sets; if not, somebody else does."""
     manifest_limit: int = LIMIT
     """How many bytes of manifests a work may have."""
+    replica_sets: bool = True
+    """Whether replica sets are rolled out; if not, nobody may write one."""
+    cleans_up: bool = True
+    """Whether works go that say how long they are to be kept once they are complete."""
 
 
 DEFAULTS = Options()

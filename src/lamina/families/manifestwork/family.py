@@ -26,9 +26,10 @@ def family(options: Options = DEFAULTS) -> Family:
         name="manifestwork",
         definitions=definitions,
         controllers=(
-            hub(options),
-            FINISHED,
-            *((PLACEMENTS, CLUSTERS, SETS, BINDINGS) if options.schedules else ()),
+            *((hub(options),) if options.replica_sets else ()),
+            *((FINISHED,) if options.cleans_up else ()),
+            *((PLACEMENTS,) if options.schedules else ()),
+            *((CLUSTERS, SETS, BINDINGS) if options.registers else ()),
         ),
         sources=(),
         owners=lambda world: tuple(world.every(REPLICA_SET)),
@@ -48,7 +49,7 @@ def family(options: Options = DEFAULTS) -> Family:
             "manifestworkreplicasets.work.open-cluster-management.io",
             "placements.cluster.open-cluster-management.io",
         ),
-        checks=checks(options.manifest_limit, schedules=options.schedules),
+        checks=checks(options.manifest_limit, schedules=options.schedules, replica_sets=options.replica_sets),
     )
 
 

@@ -85,21 +85,27 @@ class Toll(Struct, frozen=True):
     """Too many failed, some of which still have time."""
     late: int = 0
     """How many did not get well in time, tolerated or not."""
+    too_late: tuple[str, ...] = ()
+    """The clusters that are too many to be overdue, and those tolerated among them."""
+    tolerated: int = 0
+    """How many of those are."""
 
 
 def toll(strategy: Strategy, groups: Sequence[Group], targets: Mapping[str, Target], step: Step) -> Toll:
     """Return whether more clusters failed than are tolerated anywhere."""
     standing = step.standing
     overdue = failing = ""
+    too_late, tolerated = tuple[str, ...](), 0
     for lane in _lanes(strategy, groups, standing, targets):
         late = [targets[name] for name in lane.clusters if standing.get(name) is Standing.FAILED]
         failed = [targets[name] for name in lane.clusters if _has_failed(standing.get(name), targets[name])]
         if len(late) > lane.limit and not overdue:
             overdue = _sentence(late, lane, f"not well within {strategy.shown_deadline}")
+            too_late, tolerated = tuple(one.key for one in late), lane.limit
         if len(failed) > lane.limit and strategy.manner != "All" and not failing:
             failing = _sentence(failed, lane, "failed")
     count = sum(1 for where in standing.values() if where is Standing.FAILED)
-    return Toll(overdue, failing, count)
+    return Toll(overdue, failing, count, too_late, tolerated)
 
 
 def _lanes(

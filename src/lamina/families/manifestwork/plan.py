@@ -28,7 +28,7 @@ from lamina.core.plan import (
     remove_finalizer,
     set_status,
 )
-from lamina.core.questions import Answers, Question
+from lamina.core.questions import Answer, Answers, Found, Question, Read
 from lamina.families.manifestwork import album as albums
 from lamina.families.manifestwork.album import Album, album
 from lamina.families.manifestwork.because import because as why
@@ -36,6 +36,7 @@ from lamina.families.manifestwork.because import named, no_way_back
 from lamina.families.manifestwork.names import CLEANUP
 from lamina.families.manifestwork.news import collision, missing, news
 from lamina.families.manifestwork.progress import Progress, progress
+from lamina.families.manifestwork.proof import PROVEN, looked_at, proof
 from lamina.families.manifestwork.situation import (
     APPLIED,
     INVALID_NAME,
@@ -53,7 +54,7 @@ from lamina.objects import conditions, meta
 from lamina.objects.types import Made
 
 _LONGEST_LABEL = 63
-_NO_TIME = timedelta(0)
+_NO_TIME, _SOON = timedelta(0), timedelta(seconds=1)
 _A_CLUSTER, _MANY = timedelta(milliseconds=10), 200
 """For how long, for each of so many clusters, it may go unsaid how many have come how far."""
 
@@ -77,7 +78,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
     revisions = album(view, answers)
     if revisions.collides:
         return _collided(view, revisions, now)
-    return _roll(view, revisions, now)
+    return _roll(looked_at(view, answers), revisions, answers, now)
 
 
 # The ends
@@ -124,7 +125,7 @@ def _say(view: View, wanted: Made, because: str) -> Plan:
 # The rollout
 
 
-def _roll(view: View, revisions: Album, now: datetime) -> Plan:
+def _roll(view: View, revisions: Album, answers: Answers, now: datetime) -> Plan:
     wanted, stable = revisions.wanted, revisions.stable
     # A template under another mark is the same template, and an abort of it stands.
     changed = wanted.tag != view.update and not albums.is_renamed(view, revisions)
@@ -136,8 +137,13 @@ def _roll(view: View, revisions: Album, now: datetime) -> Plan:
         )
     marches = [progress(one, goal, wanted, now, turned=recorded is not None) for one in view.placed]
     over = [one.toll.overdue for one in marches if one.toll.overdue]
-    breach = None if changed or recorded is not None else _abort(revisions, marches)
+    late = None if changed or recorded is not None else _abort(revisions, marches)
+    breach = late.toll.overdue if late is not None else ""
     can_return = stable is not None and stable.holds != wanted.holds
+    if late is not None and can_return and (evidence := proof(late, answers)) is not PROVEN:
+        # Nobody takes an abort back, and whoever is shown the past hears of nobody who got well.
+        because = "what is seen of those that are late is old" if evidence.is_refuted else breach
+        return Plan(asks=evidence.asks, look_again=_SOON, because=because)
     aborted_at = recorded or (now if breach and can_return else None)
     if aborted_at is not None and recorded is None:
         assert stable is not None, "there is a way back"
@@ -161,6 +167,11 @@ def _roll(view: View, revisions: Album, now: datetime) -> Plan:
     because = why(view, revisions, marches, here, breach)
     works = list(_writes(view, marches, movers, goal, now)) if goal.template else []
     removals, forgotten = list(_removals(view, marches)), list(albums.forget(view, revisions))
+    if forgotten and (known := Read(meta.ref(view.obj))) not in answers:
+        return Plan(asks=(known,), because=because)
+    if forgotten and not _is_still(view, answers.get(known)):
+        # Which revisions are in use the replica set says, and this is not what it says any more.
+        forgotten = []
     outcome = Outcome(
         situation=here,
         findings=findings,
@@ -189,18 +200,24 @@ def _roll(view: View, revisions: Album, now: datetime) -> Plan:
     )
 
 
+def _is_still(view: View, answer: Answer | None) -> bool:
+    """Say whether a replica set is the one that was seen."""
+    version = meta.resource_version(view.obj)
+    return isinstance(answer, Found) and meta.resource_version(answer.obj) == version
+
+
 def _reason(view: View) -> str:
     said = conditions.find(view.status.get("conditions") or (), PROGRESSING)
     return said.get("reason", "") if said is not None else ""
 
 
-def _abort(revisions: Album, marches: Sequence[Progress]) -> str:
-    """Return why the rollout is to be aborted, if it is: the first placement that wants that and has cause."""
+def _abort(revisions: Album, marches: Sequence[Progress]) -> Progress | None:
+    """Return whose fault it is if the rollout is to be aborted: the first placement that wants that and has cause."""
     if not revisions.current or revisions.current == revisions.wanted.tag:
-        return ""
+        return None
     return next(
         (
-            one.toll.overdue
+            one
             for one in marches
             if one.toll.overdue
             and one.placed.strategy.aborts
@@ -208,7 +225,7 @@ def _abort(revisions: Album, marches: Sequence[Progress]) -> str:
             # Of one whose groups are not known, nobody can say how many are tolerated where.
             and not one.placed.frozen
         ),
-        "",
+        None,
     )
 
 

@@ -104,9 +104,9 @@ def situation(findings: Findings) -> Situation:
     """Return what a rollout has come to. The order of the branches is the policy."""
     if findings.is_aborted:
         return Situation.TURNED if findings.was_recorded else Situation.TURNING
-    if not findings.desired:
+    if not findings.desired and not findings.unknown:
         return Situation.NOBODY
-    is_done = findings.updated == findings.desired
+    is_done = 0 < findings.desired == findings.updated
     if not findings.changed and findings.is_current and findings.was == AVAILABLE and not is_done:
         return Situation.SETTLED
     if findings.overdue:

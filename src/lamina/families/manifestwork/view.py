@@ -54,6 +54,9 @@ class Placed(Struct, frozen=True, kw_only=True):
     """More works for a cluster that has one."""
     frozen: str = ""
     reason: str = ""
+    decisions: tuple[Obj, ...] = ()
+    read: frozenset[str] = frozenset()
+    """The clusters whose works were looked at for real, whatever was seen of them."""
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -174,7 +177,7 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
     if placement is None or meta.is_deleting(placement):
         # One that goes takes its decisions along, one after another.
         frozen, reason = f"placement {name} is not there", "PlacementDecisionNotFound"
-    elif _is_undecided(decisions, groups, status):
+    elif _is_undecided(decisions, groups, status, first):
         frozen, reason = f"the decisions of placement {name} are not there", "PlacementDecisionNotFound"
     if frozen and reason != "NotAsExpected":
         groups = (Group(index=0, clusters=tuple(sorted(first))),)
@@ -187,19 +190,27 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
         surplus=surplus,
         frozen=frozen,
         reason=reason,
+        decisions=tuple(decisions),
     )
 
 
-def _is_undecided(decisions: Collection[Obj], groups: Sequence[Group], status: Obj) -> bool:
+def _is_undecided(
+    decisions: Collection[Obj], groups: Sequence[Group], status: Obj, works: Mapping[str, Work]
+) -> bool:
     """
     Say whether decisions that there must be are not there.
 
     They may have been deleted by hand, or be on their way: one is made first, and
-    says whom it is about afterwards. Nobody loses its work over that.
+    says whom it is about afterwards. Nobody loses its work over that. Even where
+    nobody is selected there is a decision, so a placement that has none, and does not
+    say how many it selects, was made anew or is decided by hand.
     """
-    if (status.get("numberOfSelectedClusters") or 0) <= len(clusters_of(groups)):
-        return False
     unsaid = any("decisions" not in (one.get("status") or {}) for one in decisions)
+    selected = status.get("numberOfSelectedClusters")
+    if selected is None:
+        return bool(works) and (not decisions or unsaid)
+    if selected <= len(clusters_of(groups)):
+        return False
     told = {name for group in status.get("decisionGroups") or () for name in group.get("decisions") or ()}
     return not decisions or unsaid or bool(told - {meta.name(one) for one in decisions})
 
@@ -228,15 +239,18 @@ def _groups(decisions: Iterable[Obj]) -> Iterable[Group]:
         # One that is not numbered is in the first group, like everybody who does not care for groups.
         index = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
         names[index] = labels.get(GROUP_NAME, "") or names.get(index, "")
-        there = members.setdefault(index, set())
-        for one in (decision.get("status") or {}).get("decisions") or ():
-            if one.get("clusterName"):
-                there.add(one["clusterName"])
+        members.setdefault(index, set()).update(clusters_in(decision))
     taken: set[str] = set()
     for index in sorted(members):
         clusters = members[index] - taken
         taken |= clusters
         yield Group(index=index, name=names[index], clusters=tuple(sorted(clusters)))
+
+
+def clusters_in(decision: Obj) -> set[str]:
+    """Return the clusters that one decision names."""
+    named = (decision.get("status") or {}).get("decisions") or ()
+    return {one["clusterName"] for one in named if one.get("clusterName")}
 
 
 # Whom a change concerns

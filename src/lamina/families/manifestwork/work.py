@@ -141,7 +141,8 @@ def _goes(obj: Obj, complete: Said | None) -> datetime | None:
 
 
 def _is_true(said: Said | None, generation: int) -> bool:
-    return said is not None and said.is_true_at(generation)
+    # An agent that does not say of which generation it speaks has not spoken of another one.
+    return said is not None and (said.is_true_at(generation) or (said.status == "True" and not said.observed))
 
 
 def _said(condition: Mapping[str, Any] | None) -> Said | None:

@@ -23,6 +23,22 @@ class _Part(Struct, frozen=True, rename="camel", kw_only=True):
     """Something a spec is made of."""
 
 
+class Requirement(_Part, frozen=True, kw_only=True):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(_Part, frozen=True, kw_only=True):
+    match_labels: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class AnnotationSelector(_Part, frozen=True, kw_only=True):
+    match_annotations: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[Requirement, ...] = ()
+
+
 class SecretRef(_Part, frozen=True, kw_only=True):
     name: str
     namespace: str
@@ -151,7 +167,7 @@ class RevisionHistory(_Part, frozen=True, kw_only=True):
 class ParentResource(_Part, frozen=True, kw_only=True):
     api_version: str
     resource: str
-    label_selector: dict[str, Any] | None = None
+    label_selector: LabelSelector | None = None
     ignore_status_changes: bool = False
     revision_history: RevisionHistory | None = None
 
@@ -168,8 +184,8 @@ class CompositeSpec(_Part, frozen=True, kw_only=True):
 class DecoratedResource(_Part, frozen=True, kw_only=True):
     api_version: str
     resource: str
-    label_selector: dict[str, Any] | None = None
-    annotation_selector: dict[str, Any] | None = None
+    label_selector: LabelSelector | None = None
+    annotation_selector: AnnotationSelector | None = None
     ignore_status_changes: bool = False
 
 

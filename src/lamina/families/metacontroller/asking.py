@@ -8,7 +8,9 @@ where the server applies, what it would make of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,8 +30,9 @@ from lamina.families.metacontroller.names import COMPOSITE
 from lamina.families.metacontroller.related import customize_call, follows, read_rules, shown
 from lamina.families.metacontroller.revisions import Kept, as_it_was
 from lamina.families.metacontroller.rolling import Album, album
+from lamina.families.metacontroller.roster import present, roster
 from lamina.families.metacontroller.view import View
-from lamina.families.metacontroller.webhooks import Endpoint, credentials_of, look_in
+from lamina.families.metacontroller.webhooks import Endpoint, look_in
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj
@@ -54,9 +57,6 @@ def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
     if endpoint is None:
         return ()
     look = look_in(answers, view.world.kinds)
-    secrets = credentials_of(view.setup.endpoints, view.world.kinds)
-    if unread := [one for one in secrets if one not in answers]:
-        return tuple(unread)
     customize = view.setup.customize
     related: Shown = {}
     if customize is not None:
@@ -84,6 +84,13 @@ def open_questions(view: View, answers: Answers) -> tuple[Question, ...]:
 
 def wishes(view: View, answers: Answers) -> Wishes:
     """Return what the hook wants, for each revision it was asked about."""
+    known: tuple[Answers, Wishes] | None = view.notes.get("wishes")
+    if known is None or known[0] is not answers:
+        known = view.notes["wishes"] = answers, _wishes(view, answers)
+    return known[1]
+
+
+def _wishes(view: View, answers: Answers) -> Wishes:
     endpoint = endpoint_of(view)
     assert endpoint is not None, "somebody's turn it is"
     responses: dict[str, Response] = {}
@@ -126,7 +133,10 @@ def _name(revision: Kept | None) -> str:
 
 
 def _about(view: View, revision: Kept | None) -> str:
-    return f"{view.about}/{_name(revision)}"
+    about = view.notes.get("about")
+    if about is None:
+        about = view.notes["about"] = view.about
+    return f"{about}/{_name(revision)}"
 
 
 def _call(view: View, endpoint: Endpoint, revision: Kept | None, related: Shown, answers: Answers) -> Call:
@@ -168,11 +178,12 @@ def _in_the_way(view: View, answers: Answers) -> Iterator[Follow]:
     there, home = observed(view), meta.namespace(view.parent)
     for response in wishes(view, answers).responses.values():
         known = view.recall.followed.find(response)
-        missing = (
-            response.children
-            if known is None
-            else [obj for obj, child in zip(response.children, known, strict=True) if child.key not in there]
-        )
+        missing: Sequence[Obj] = response.children
+        if known is not None:
+            found = present(view, roster(view, known))
+            if not any(map(is_, found, repeat(None))):
+                continue
+            missing = [obj for obj, one in zip(response.children, found, strict=True) if one is None]
         for obj in missing:
             kind = GroupKind(meta.ref(obj).group, str(obj["kind"]))
             rule = view.setup.children.get(kind)

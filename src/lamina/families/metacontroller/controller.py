@@ -44,6 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 DEFAULTS = Options()
 _SUMMING_UP = timedelta(seconds=2)
+_TO_FINISH = timedelta(milliseconds=200)
 
 
 def source(options: Options = DEFAULTS) -> Source:
@@ -62,7 +63,12 @@ def source(options: Options = DEFAULTS) -> Source:
 
 def keeper(options: Options = DEFAULTS) -> AnyController:
     """Return the controller that says on each CompositeController and DecoratorController how it does."""
-    own = [Watch(selects=only(*kind), concerns=itself, keep=everything) for kind in (COMPOSITE, DECORATOR)]
+    # Whoever makes one may go on to change it, as of the version it was answered with: a status
+    # written in between would be a conflict, and the original never writes one.
+    own = [
+        Watch(selects=only(*kind), concerns=itself, keep=everything, delay=_TO_FINISH)
+        for kind in (COMPOSITE, DECORATOR)
+    ]
     return Controller(
         name="metacontroller",
         watches=tuple(own),

@@ -8,7 +8,7 @@ before anything is touched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -17,12 +17,14 @@ from lamina.core.probe import Verdict
 from lamina.core.questions import Rehearse
 from lamina.errors import HookError, LaminaError
 from lamina.families.metacontroller.apply import Statement
+from lamina.families.metacontroller.herd import Seen
 from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.names import COMPOSITE, CONTROLLER_UID, DECORATED_BY
 from lamina.families.metacontroller.recall import Once
 from lamina.families.metacontroller.setup import ChildRule
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
+from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Made, Obj
 
 
@@ -48,6 +50,7 @@ class Notes:
         "equal",
         "futile",
         "rehearsal",
+        "rests",
         "stated",
         "statement",
         "verdict",
@@ -64,6 +67,8 @@ class Notes:
         """Whether it is as it would be merged."""
         self.stated: Once[bool] = Once()
         """Whether the server has applied it so."""
+        self.rests: Once[bool] = Once()
+        """Whether there is nothing to be said about it, either."""
         self.futile: Once[bool] = Once()
         self.rehearsal: Once[Rehearse] = Once()
         self.verdict: Once[Verdict] = Once()
@@ -162,20 +167,22 @@ def observed(view: View) -> dict[Key, Obj]:
     """Return the children there are."""
     known: dict[Key, Obj] | None = view.notes.get("observed")
     if known is None:
-        known = view.notes["observed"] = {
-            _key(view, obj): obj for those in view.children.values() for obj in those
-        }
+        parts = [_observed(view, kind, those) for kind, those in view.children.items()]
+        known = parts[0] if len(parts) == 1 else {key: obj for part in parts for key, obj in part.items()}
+        view.notes["observed"] = known
     return known
 
 
-def _key(view: View, obj: Obj) -> Key:
-    seen = view.recall.seen.find(obj)
-    if seen is None:
-        return key_of(obj)
+def _observed(view: View, kind: Kind, children: tuple[Obj, ...]) -> dict[Key, Obj]:
+    herd = view.recall.herd_of(kind.group_kind, children)
+    return herd.each("there", _keyed) if herd is not None else {key_of(obj): obj for obj in children}
+
+
+def _keyed(obj: Obj, seen: Seen) -> tuple[Key, Obj]:
     if seen.key is None:
         seen.key = key_of(obj)
-    return seen.key
+    return seen.key, obj
 
 
-def in_kind_order(keys: Sequence[Key]) -> list[Key]:
+def in_kind_order(keys: Iterable[Key]) -> list[Key]:
     return sorted(keys, key=lambda key: (key.kind, key.namespace, key.name))

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 import orjson
 from msgspec import Struct, field
 
 from lamina.errors import HookError
+from lamina.families.metacontroller.herd import Seen
 from lamina.families.metacontroller.names import COMPOSITE
 from lamina.families.metacontroller.recall import Recall
 from lamina.families.metacontroller.setup import Setup
@@ -81,21 +83,25 @@ def written(objects: Shown, parent: Obj, version: str, recall: Recall) -> orjson
     shown: dict[str, dict[str, orjson.Fragment]] = {}
     home, is_kept = meta.namespace(parent), False
     for kind, those in objects.items():
-        there = shown.setdefault(f"{kind.kind}.{kind.api_version}", {})
-        for obj in those:
-            seen = recall.seen.find(obj)
-            known = seen.shown if seen is not None else None
-            if known is None or known[0] != version:
-                known = version, _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
-                if seen is not None:
-                    seen.shown = known
-            is_kept = is_kept or seen is not None
-            if known[1] is not None:
-                there[known[1]] = known[2]
-    text = orjson.dumps(shown)
+        name, herd = f"{kind.kind}.{kind.api_version}", recall.herd_of(kind.group_kind, those)
+        if herd is not None:
+            shown[name] = herd.each(f"shown to {version}", partial(_shown, home, version))
+            is_kept = True
+            continue
+        keyed = ((_key(obj, home, version), obj) for obj in those)
+        shown[name] = {key: orjson.Fragment(orjson.dumps(obj)) for key, obj in keyed if key is not None}
+    # In the order of their names, as the original sends them: what is the same is sent the same.
+    text = orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)
     if is_kept:
         recall.show(len(text))
     return orjson.Fragment(text)
+
+
+def _shown(home: str, version: str, obj: Obj, seen: Seen) -> tuple[str, orjson.Fragment] | None:
+    known = seen.shown
+    if known is None or known[0] != version:
+        known = seen.shown = version, _key(obj, home, version), orjson.Fragment(orjson.dumps(obj))
+    return (known[1], known[2]) if known[1] is not None else None
 
 
 def _key(obj: Obj, home: str, version: str) -> str | None:
@@ -177,7 +183,11 @@ def _children(endpoint: Endpoint, said: Obj, name: str) -> tuple[Obj, ...]:
             if not isinstance(child.get(required), str) or not child[required]:
                 raise _wrong(endpoint, f"has no {required} at {where}")
         metadata = child.get("metadata")
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        if (
+            not isinstance(metadata, dict)
+            or not isinstance(metadata.get("name"), str)
+            or not metadata["name"]
+        ):
             raise _wrong(endpoint, f"has no metadata.name at {where}")
         if not isinstance(metadata.get("namespace") or "", str):
             raise _wrong(endpoint, f"has no text in metadata.namespace at {where}")
@@ -187,7 +197,14 @@ def _children(endpoint: Endpoint, said: Obj, name: str) -> tuple[Obj, ...]:
                 isinstance(held, dict) and all(isinstance(one, str) for one in held.values())
             ):
                 raise _wrong(endpoint, f"has something that is no text in metadata.{words} at {where}")
+        owners = metadata.get("ownerReferences")
+        if owners is not None and not (isinstance(owners, list) and all(map(_is_owner, owners))):
+            raise _wrong(endpoint, f"has something that is no owner in metadata.ownerReferences at {where}")
     return tuple(children)
+
+
+def _is_owner(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("uid"), str)
 
 
 def _resync(endpoint: Endpoint, said: Obj) -> timedelta | None:
@@ -196,8 +213,8 @@ def _resync(endpoint: Endpoint, said: Obj) -> timedelta | None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise _wrong(endpoint, f"has {_kind_of(seconds)} in resyncAfterSeconds, where a number was expected")
-    # A year is as good as never, and does not overflow.
-    return timedelta(seconds=min(seconds, 31_536_000)) if seconds > 0 else None
+    # A year is as good as never, and does not overflow; and less than a moment is one, not none at all.
+    return timedelta(seconds=min(max(seconds, 0.001), 31_536_000)) if seconds > 0 else None
 
 
 def _words(endpoint: Endpoint, said: Obj, name: str) -> Mapping[str, str | None]:

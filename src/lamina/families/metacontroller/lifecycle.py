@@ -99,7 +99,8 @@ def _said(setup: Setup | SpecError) -> str:
         return f"Cannot create new controller: {setup}"
     parents = ", ".join(rule.kind.plural for rule in setup.parents.values())
     children = ", ".join(rule.kind.plural for rule in setup.children.values()) or "no children"
-    return f"watching {parents}, managing {children}"
+    doubts = [one.told for one in setup.endpoints if one.told]
+    return "; ".join([f"watching {parents}, managing {children}", *doubts])
 
 
 def _status(obj: Obj, setup: Setup | SpecError, now: datetime) -> Made:

@@ -82,6 +82,17 @@ class Means:
             equal if equal is not None else child.notes.equal.keep(_is_as_merged(child, observed), observed)
         )
 
+    def is_at_rest(self, child: Desired, observed: Obj) -> bool:
+        """Say whether a child is plainly as it should be, and stays: nothing is to be done or said about it."""
+        if self.view.setup.applies_as:
+            # What the server keeps of it is another matter.
+            return False
+        rests = child.notes.rests.find(observed)
+        if rests is None:
+            rests = self.is_as_merged(child, observed) and not meta.is_deleting(observed)
+            child.notes.rests.keep(rests, observed)
+        return rests
+
     def would_end_the_same(self, child: Desired, observed: Obj) -> bool:
         """
         Say whether it is no use to recreate a child.

@@ -9,7 +9,7 @@ to go, then what has to come, then the status, which is a report.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -37,13 +37,16 @@ from lamina.errors import HookError, LaminaError, PlanFailed
 from lamina.families.metacontroller.apply import stated
 from lamina.families.metacontroller.asking import Wishes, endpoint_of, open_questions, wishes
 from lamina.families.metacontroller.desired import Desired, Key, desired, in_kind_order, observed
+from lamina.families.metacontroller.ground import unsettled
 from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE, MANAGER
 from lamina.families.metacontroller.rolling import Rolled, news, roll, with_condition
+from lamina.families.metacontroller.roster import Roster, roster, strays
 from lamina.families.metacontroller.setup import Setup
 from lamina.families.metacontroller.standing import answered, failed
 from lamina.families.metacontroller.view import View
+from lamina.families.metacontroller.webhooks import credentials_of, look_in
 from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.diff import is_same
@@ -55,7 +58,12 @@ _FUTILE, _DELAYED = "RecreateFutile", "RecreateDelayed"
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:
     """Return what has still to be asked before it is known what happens next."""
-    if _finalizer(view) is not None or view.releases:
+    if view.is_let_go:
+        return ()
+    secrets = credentials_of(view.setup.endpoints, view.world.kinds)
+    if unread := tuple(one for one in secrets if one not in answers):
+        return unread
+    if _hold(view) is not None or view.releases:
         return ()
     if view.adopts:
         alive = Read(meta.ref(view.parent))
@@ -65,8 +73,13 @@ def questions(view: View, answers: Answers) -> tuple[Question, ...]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """Decide what happens next."""
-    first = _finalizer(view)
-    if first is not None:
+    if view.is_let_go:
+        released = remove_finalizer(view.parent, view.setup.finalizer)
+        return one_stage("let go", [released], because="there is no finalize hook any more")
+    for one in view.setup.endpoints:
+        # A controller whose hooks cannot be called has been refused, and touches nobody.
+        one.check(look_in(answers, view.world.kinds))
+    if (first := _hold(view)) is not None:
         return first
     if view.adopts or view.releases:
         return _claim(view, answers)
@@ -79,12 +92,9 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
 # Before the hook has its say
 
 
-def _finalizer(view: View) -> Plan | None:
-    """Return the plan that puts our finalizer on or takes it off, where it is not as it should be."""
+def _hold(view: View) -> Plan | None:
+    """Return the plan that puts our finalizer on, where it should be and is not."""
     setup, parent = view.setup, view.parent
-    if setup.finalize is None and view.has_finalizer:
-        released = remove_finalizer(parent, setup.finalizer)
-        return one_stage("let go", [released], because="there is no finalize hook any more")
     if setup.finalize is not None and view.is_wanted and not view.is_deleting and not view.has_finalizer:
         held = change_metadata(parent, finalizers=[*meta.finalizers(parent), setup.finalizer])
         return one_stage("hold", [held], because="the finalize hook is to be asked before it goes")
@@ -118,6 +128,8 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     response: Response
     children: tuple[Desired, ...]
+    roster: Roster
+    """What the latest wants: the same children, in the same order."""
     status: Obj | None
     finalized: bool
     again: timedelta | None
@@ -133,6 +145,8 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
     means = Means(view=view, answers=answers)
     there = observed(view)
     wanted = _combined(view, means, said, there, now)
+    if wanted.rolled is not None and wanted.rolled.asks:
+        return Plan(asks=wanted.rolled.asks, because=wanted.rolled.step.because)
     stages: list[Stage] = []
     ends = wanted.finalized and view.is_finalizing and view.has_finalizer
     because = "its children are as its hook wants them"
@@ -151,7 +165,8 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
         because = "its finalize hook says that it is finalized"
         if view.is_deleting and _manages(view) and view.revisions:
             stages.append(Stage("forget its revisions", tuple(map(delete, view.revisions))))
-        return Plan(stages=(*stages, Stage("let go", (_let_go(view, wanted),))), because=because)
+        stages.append(Stage("let go", (_let_go(view, wanted),)))
+        return Plan(stages=(*stages, *_last_words(view, wanted)), because=because)
     stages += _report(view, wanted)
     stages += _stage("say who answers", answered(view.world, view.setup, now))
     return Plan(
@@ -177,6 +192,7 @@ def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], 
         return _Wanted(
             response=latest,
             children=wanted[said.latest],
+            roster=roster(view, wanted[said.latest]),
             status=latest.status,
             finalized=latest.finalized,
             again=again,
@@ -186,6 +202,7 @@ def _combined(view: View, means: Means, said: Wishes, there: Mapping[Key, Obj], 
     return _Wanted(
         response=latest,
         children=rolled.wanted,
+        roster=roster(view, wanted[said.latest]),
         status=with_condition(latest.status or {}, rolled.condition),
         finalized=all(one.finalized for one in said.responses.values()),
         again=again,
@@ -216,8 +233,8 @@ class _Care(Struct, frozen=True, kw_only=True):
 
 
 def _children(view: View, means: Means, wanted: _Wanted, there: Mapping[Key, Obj], now: datetime) -> _Care:
-    by_key = {child.key: child for child in wanted.children}
-    deeds = sort_out(list(_compared(means, wanted, by_key, there)))
+    by_key = dict(unsettled(view, wanted.roster, wanted.children, means.is_at_rest))
+    deeds = sort_out(list(_compared(means, wanted, by_key, there, strays(view, wanted.roster))))
     ends = [_seen(one) for one in deeds.get(Deed.DELETE, ())]
     waits: list[timedelta] = []
     late: list[str] = []
@@ -266,12 +283,15 @@ def _with_doubts(view: View, wanted: _Wanted, doubts: Mapping[str, Sequence[str]
 
 
 def _compared(
-    means: Means, wanted: _Wanted, by_key: Mapping[Key, Desired], there: Mapping[Key, Obj]
+    means: Means,
+    wanted: _Wanted,
+    by_key: Mapping[Key, Desired],
+    there: Mapping[Key, Obj],
+    unwanted: Iterable[Key],
 ) -> Iterator[Child[Key]]:
-    """Yield every child as it should be and as it is, those that should not be there first."""
-    for key in in_kind_order(list(there)):
-        if key not in by_key:
-            yield Child(key=key, desired=None, observed=there[key])
+    """Yield children as they should be and as they are, those that should not be there first."""
+    for key in in_kind_order(unwanted):
+        yield Child(key=key, desired=None, observed=there[key])
     for key, child in by_key.items():
         found, left = there.get(key), key in wanted.left
         yield Child(
@@ -300,24 +320,43 @@ def _taken(view: View, key: Key, taken: Obj, now: datetime) -> Emit:
 
 def _report(view: View, wanted: _Wanted) -> list[Stage]:
     """Return the stages that write a parent's status, and a decorator's labels and annotations."""
+    actions = _status(view, wanted.status)
     if view.setup.kind == COMPOSITE:
-        return _stage("say so", _composite_status(view, wanted.status or {}))
-    status = wanted.status
-    actions: list[Action] = []
-    if status is not None and "status" in view.rule.kind.subresources:
-        patch = set_status(view.parent, stated(status))
-        actions += [patch] if patch is not None else []
-    marks = _marks(view, wanted.response, status)
+        return _stage("say so", actions)
+    marks = _marks(view, wanted.response, wanted.status)
     # A status written just before it must not refuse it.
     decorated = change(view.parent, marks) if not actions else _unversioned(view.parent, marks)
     return [*_stage("say so", actions), *_stage("decorate", [decorated] if marks else [])]
+
+
+def _last_words(view: View, wanted: _Wanted) -> list[Stage]:
+    """Return what writes the status of a parent that lives on without us: nobody looks at it again."""
+    if view.is_deleting:
+        return []
+    # Letting it go, just before, must not refuse it.
+    said = tuple(replace(patch, version="") for patch in _status(view, wanted.status))
+    return [Stage("say so", said)] if said else []
+
+
+def _status(view: View, status: Obj | None) -> list[Patch]:
+    """Return the patch that gives a parent its status, unless it has it or that is not where it goes."""
+    if view.setup.kind == COMPOSITE:
+        return _composite_status(view, status or {})
+    if status is None or "status" not in view.rule.kind.subresources:
+        return []
+    wanted = stated(status)
+    if not wanted and "status" not in view.parent:
+        # An empty status is one: a hook may wait to see that it has been written.
+        return [change(view.parent, {"status": {}}, subresource="status")]
+    patch = set_status(view.parent, wanted)
+    return [patch] if patch is not None else []
 
 
 def _stage(name: str, actions: Sequence[Action]) -> list[Stage]:
     return [Stage(name, tuple(actions), even_after_failure=True)] if actions else []
 
 
-def _composite_status(view: View, status: Obj) -> list[Action]:
+def _composite_status(view: View, status: Obj) -> list[Patch]:
     generation = meta.generation(view.parent)
     wanted: Made = stated(status)
     old: Obj = view.parent.get("status") or {}
@@ -342,8 +381,8 @@ def _marks(view: View, response: Response, status: Obj | None) -> Made:
     patch: Made = {"metadata": metadata} if metadata else {}
     if status is not None and "status" not in view.rule.kind.subresources:
         old, new = parent.get("status") or {}, stated(status)
-        if not is_same(old, new):
-            patch["status"] = create_merge_patch(old, new)
+        if "status" not in parent or not is_same(old, new):
+            patch["status"] = create_merge_patch(old, new) if isinstance(old, Mapping) else new
     return patch
 
 
@@ -353,9 +392,9 @@ def _unversioned(parent: Obj, patch: Obj) -> Patch:
 
 def _let_go(view: View, wanted: _Wanted) -> Patch:
     released = remove_finalizer(view.parent, view.setup.finalizer)
-    marks = _marks(view, wanted.response, None) if view.setup.kind != COMPOSITE else {}
+    marks = _marks(view, wanted.response, wanted.status) if view.setup.kind != COMPOSITE else {}
     metadata = {**(marks.get("metadata") or {}), **released.patch["metadata"]}
-    return replace(released, patch={"metadata": metadata})
+    return replace(released, patch={**marks, "metadata": metadata})
 
 
 def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:

@@ -11,17 +11,21 @@ too much of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import orjson
 
+from lamina.families.metacontroller.herd import Herd, Seen
 from lamina.objects.selectors import EVERYTHING, LabelSelector
-from lamina.objects.types import Obj, Ref
+from lamina.objects.types import GroupKind, Obj, Ref
 
 if TYPE_CHECKING:
-    from lamina.families.metacontroller.desired import Desired, Key
+    from lamina.families.metacontroller.desired import Desired
+    from lamina.families.metacontroller.ground import Ground, Rest
     from lamina.families.metacontroller.hooks import Response
+    from lamina.families.metacontroller.revisions import Kept
+    from lamina.families.metacontroller.roster import Roster
 
 Value = TypeVar("Value")
 
@@ -41,17 +45,23 @@ class Worked(Generic[Value]):
     def find(self, obj: object) -> Value | None:
         """Return what was kept of this very object, if something was."""
         # Whatever is kept holds its object, so none that came later can have its identity.
-        held = self._now.get(id(obj))
+        mark = id(obj)
+        held = self._now.get(mark)
         if held is None:
-            held = self._before.get(id(obj))
+            held = self._before.get(mark)
             if held is None:
                 return None
-            self._now[id(obj)] = held
+            self._now[mark] = held
         return held[0]
 
     def keep(self, value: Value, obj: object) -> Value:
         self._now[id(obj)] = (value, obj)
         return value
+
+    def __iter__(self) -> Iterator[Value]:
+        """Yield what is kept."""
+        for value, _ in (self._before | self._now).values():
+            yield value
 
     def turn(self) -> None:
         """Forget what was not asked for since the last turn."""
@@ -59,18 +69,6 @@ class Worked(Generic[Value]):
 
     def clear(self) -> None:
         self._before, self._now = {}, {}
-
-
-class Seen:
-    """What is known of a child that is there: whether it is the parent's own, matches, and how it is sent to a hook."""
-
-    __slots__ = ("key", "matches", "own", "shown")
-
-    def __init__(self, own: bool, matches: bool) -> None:
-        self.own, self.matches = own, matches
-        self.key: Key | None = None
-        self.shown: tuple[str, str | None, orjson.Fragment] | None = None
-        """In which version of the protocol, under which key if any, and how."""
 
 
 class Once(Generic[Value]):
@@ -99,11 +97,21 @@ class Recall:
 
     def __init__(self) -> None:
         self._selector: LabelSelector = EVERYTHING
-        self.seen: Worked[Seen] = Worked()
+        self.selected: Once[LabelSelector] = Once()
+        """What the parent selects, by what it says of it."""
+        self._herds: dict[GroupKind, Herd] = {}
         self.wanted: Worked[Desired] = Worked()
         """A child that a hook wants, made fit to be made."""
         self.followed: Worked[tuple[Desired, ...]] = Worked()
         """All that a hook wants, where nothing is wrong with it."""
+        self.rosters: Worked[Roster] = Worked()
+        """All that a hook wants, as it is looked for."""
+        self.ground: Ground | None = None
+        """What a roll stands on."""
+        self.rest: Rest | None = None
+        """Who there was something to say of."""
+        self.kept: Worked[Kept] = Worked()
+        """A revision, by the object it is kept as."""
         self._answers: dict[str, tuple[bytes, Response]] = {}
         self._said: dict[str, dict[bytes, Obj]] = {}
         self._shown = 0
@@ -120,15 +128,27 @@ class Recall:
 
     def turn(self, selector: LabelSelector) -> None:
         """Begin another pass, by a selector that says which children match."""
-        self.seen.turn()
         self.wanted.turn()
         self.followed.turn()
+        self.rosters.turn()
+        self.kept.turn()
         self._shown = 0
-        if selector != self._selector:
+        if selector is not self._selector and selector != self._selector:
             self._selector = selector
-            self.seen.clear()
+            self._herds.clear()
             self.wanted.clear()
             self.followed.clear()
+            self.ground = self.rest = None
+
+    def herd(self, kind: GroupKind, owned: Collection[Obj], judge: Callable[[Obj], Seen]) -> Herd:
+        """Return the objects of a kind that a parent owns; `judge` looks at those that have come since the last pass."""
+        herd = self._herds[kind] = Herd(owned, judge, self._herds.get(kind))
+        return herd
+
+    def herd_of(self, kind: GroupKind, children: object) -> Herd | None:
+        """Return the herd that these are the children of, if there is one."""
+        herd = self._herds.get(kind)
+        return herd if herd is not None and herd.children is children else None
 
     def answer(self, about: str, body: bytes) -> Response | None:
         """Return what a hook's answer means, if it said the same the last time."""

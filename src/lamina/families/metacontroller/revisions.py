@@ -9,8 +9,9 @@ today's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from lamina.families.metacontroller.apply import as_go_writes
 from lamina.families.metacontroller.names import API_VERSION, CONTROLLER_UID, MOVED_AT, NUMBER, REVISION
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
+from lamina.objects.diff import is_same
 from lamina.objects.paths import Path, drop, get, pick, put
 from lamina.objects.times import moment, stamp
 from lamina.objects.types import GroupKind, Made, Obj
@@ -34,6 +36,8 @@ class Kept(Struct, frozen=True, kw_only=True):
     obj: Obj | None
     claimed: tuple[tuple[GroupKind, str], ...] = ()
     """The children this revision is said to have."""
+    is_plain: bool = False
+    """Whether that is written down as it would be now."""
 
     @property
     def name(self) -> str:
@@ -75,17 +79,19 @@ def revision_name(view: View, patch: Obj) -> str:
 
 def kept_revisions(view: View) -> tuple[Kept, ...]:
     """Return the revisions that are kept, the newest first."""
-    kept = [
-        Kept(
-            revision=Revision(
-                number=_number(obj), name=meta.name(obj), snapshot=obj.get("parentPatch") or {}
-            ),
-            obj=obj,
-            claimed=tuple(_claimed(obj)),
-        )
-        for obj in view.revisions
-    ]
+    known = view.recall.kept
+    kept = [known.find(obj) or known.keep(_read(obj), obj) for obj in view.revisions]
     return tuple(sorted(kept, key=_age, reverse=True))
+
+
+def _read(obj: Obj) -> Kept:
+    claimed = tuple(_claimed(obj))
+    return Kept(
+        revision=Revision(number=_number(obj), name=meta.name(obj), snapshot=obj.get("parentPatch") or {}),
+        obj=obj,
+        claimed=claimed,
+        is_plain=is_same(_grouped(claimed), obj.get("children") or []),
+    )
 
 
 def _age(kept: Kept) -> tuple[int, str, str]:
@@ -107,7 +113,7 @@ def written(
     moved_at: datetime | None,
 ) -> Made:
     """Return the object a revision is kept as: the old one with these children, or a new one."""
-    annotations = {NUMBER: str(number)} | ({MOVED_AT: stamp(moved_at)} if moved_at is not None else {})
+    annotations = _annotations(number, moved_at)
     children = _grouped(names)
     if kept.obj is not None:
         metadata = {**meta.metadata(kept.obj), "annotations": {**meta.annotations(kept.obj), **annotations}}
@@ -127,6 +133,15 @@ def written(
     }
 
 
+def says(obj: Obj, *, number: int, moved_at: datetime | None) -> bool:
+    """Say whether a revision is kept with this number and moment already."""
+    return _annotations(number, moved_at).items() <= meta.annotations(obj).items()
+
+
+def _annotations(number: int, moved_at: datetime | None) -> dict[str, str]:
+    return {NUMBER: str(number)} | ({MOVED_AT: stamp(moved_at)} if moved_at is not None else {})
+
+
 def _grouped(names: Iterable[tuple[GroupKind, str]]) -> list[Made]:
     groups: dict[GroupKind, list[str]] = {}
     for kind, name in names:
@@ -142,6 +157,13 @@ def _labels(view: View) -> Made:
     if view.setup.generates_selector:
         return {CONTROLLER_UID: meta.uid(parent), **view.revision_labels}
     spec = parent.get("spec") or {}
-    template = get(spec, ("template", "metadata", "labels")) or {}
+    template = _words(get(spec, ("template", "metadata", "labels")))
     selected = (spec.get("selector") or {}).get("matchLabels") or {}
     return {**template, **selected, **view.revision_labels}
+
+
+def _words(value: Any) -> Made:
+    """Return what may be labels of it: a parent may have anything where others have a template."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: text for name, text in value.items() if isinstance(text, str)}

@@ -40,10 +40,10 @@ def account(view: View) -> Account:
 
 def _said(view: View) -> tuple[str, str]:
     """Return a word and a sentence: what the parent's status says of its rollout, if it is about this spec."""
-    status = view.parent.get("status") or {}
-    said = conditions.find(status.get("conditions") or (), "Updated")
+    said = conditions.find(conditions.of(view.parent), "Updated")
     if said is None:
         return "unknown", "its controller has not said anything yet"
+    status = view.parent["status"]
     if status.get("observedGeneration", meta.generation(view.parent)) < meta.generation(view.parent):
         return "waiting", "its controller has not looked at the latest change yet"
     return _STATES.get(said.get("reason", ""), "unknown"), said.get("message", "")

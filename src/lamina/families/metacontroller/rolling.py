@@ -2,8 +2,9 @@
 Rolling children from one revision of their parent to the next.
 
 Each child is claimed by the revision it is on, and a claim is written down
-before its child is touched. Whatever differs only in claims moves for nothing;
-the others move at the pace their kinds ask for, in the order in which the hook
+before its child is touched. Whatever differs only in claims moves for nothing, once
+it was looked at for real: to whoever is shown the past, a child that is on its way
+elsewhere may seem to be there already. The others move at the pace their kinds ask for, in the order in which the hook
 names them, and only while everybody who moved before is well.
 
 A child that is there, differs, and is claimed by no revision waits its turn like
@@ -13,7 +14,7 @@ never had one, must not have everything replaced at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -25,19 +26,29 @@ from lamina.core.history import history, prune
 from lamina.core.pace import Pace, Rounding, amount
 from lamina.core.plan import Action, Create, Stage, change, delete
 from lamina.core.probe import Verdict, has_observed_its_spec, unknown, unwell
+from lamina.core.questions import Read, ReadAll
 from lamina.core.revision import Revision
 from lamina.core.rollout import Standing, Step, Target, advance
+from lamina.families.metacontroller.certain import looks, outdated
 from lamina.families.metacontroller.desired import Desired, Key
+from lamina.families.metacontroller.ground import Ground, Row
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import MANAGER
-from lamina.families.metacontroller.revisions import Kept, kept_revisions, revision_name, snapshot, written
+from lamina.families.metacontroller.revisions import (
+    Kept,
+    kept_revisions,
+    revision_name,
+    says,
+    snapshot,
+    written,
+)
+from lamina.families.metacontroller.roster import Name, Roster, present, roster
 from lamina.families.metacontroller.view import View
 from lamina.merge.patches import create_merge_patch
 from lamina.objects import conditions, meta
 from lamina.objects.diff import is_same
-from lamina.objects.types import GroupKind, Made, Obj
+from lamina.objects.types import Made, Obj
 
-Name = tuple[GroupKind, str]
 _ELSEWHERE = unknown("")
 
 
@@ -85,52 +96,77 @@ class Rolled(Struct, frozen=True, kw_only=True):
     """Children that wait their turn, and are left as they are."""
     condition: Made
     step: Step
+    asks: tuple[Read | ReadAll, ...] = ()
+    """What has to be looked at before anything of this is done."""
 
 
 def roll(
     view: View,
     means: Means,
     revisions: Album,
-    wishes: Mapping[str, Sequence[Desired]],
+    wishes: Mapping[str, tuple[Desired, ...]],
     observed: Mapping[Key, Obj],
     now: datetime,
 ) -> Rolled:
     """Return who moves now; `wishes` are the children that each revision's hook wants, by its name."""
     latest = revisions.latest.name
-    rolling = {kind for kind, rule in view.setup.children.items() if rule.rolling}
-    wanted = {_name(child): child for child in wishes[latest] if child.key.kind in rolling}
-    records = [(one.name, [name for name in one.claimed if name[0] in rolling]) for one in revisions.asked]
-    claims = _without_undesired(resolve(records), latest, wanted)
+    goal = roster(view, wishes[latest])
+    wanted, found = goal.by_name, present(view, goal)
+    ground = _ground(view, revisions, goal)
+    claims = ground.claims
 
     waiting: list[Name] = []
     there_already: list[Name] = []
-    for name, child in wanted.items():
-        there = observed.get(child.key)
-        holder = claims.holder(name)
-        if holder == latest:
-            continue
-        if (there is not None and means.is_as_desired(child, there)) or (holder is None and there is None):
+    for place, name, _, child in ground.elsewhere:
+        there = found[place]
+        if means.is_as_desired(child, there) if there is not None else name not in claims.held:
             there_already.append(name)
         else:
             waiting.append(name)
-    claims = claims.moved(there_already, latest)
-
-    targets = _targets(view, means, revisions, wanted, claims, observed)
-    step = advance(latest, targets, _pace(view, wanted), now)
-    by_key = {_shown(name): name for name in wanted}
-    moved = [by_key[key] for key in step.move]
-    claims = claims.moved(moved, latest)
-    left = frozenset(wanted[name].key for name in waiting if claims.holder(name) is None)
-    others = {
-        name: {child.key: child for child in wishes[name]} for name in {*claims.held.values()} - {latest}
+    seen = {
+        name: (wanted[name].rule.kind, there)
+        for name in there_already
+        if (there := observed.get(wanted[name].key)) is not None
     }
+    asks = looks(seen)
+    old = outdated(seen, asks, means.answers)
+    waiting += [name for name in there_already if name in old]
+    if arrived := [name for name in there_already if name not in old]:
+        claims = claims.moved(arrived, latest)
+
+    judge = _judge(view, means, revisions, goal, claims)
+    moved_at = revisions.latest.moved_at
+    targets = (
+        ground.targets(found, moved_at, judge)
+        if claims is ground.claims and not view.setup.applies
+        else tuple(map(judge, goal.rolling))
+    )
+    step = advance(latest, targets, _pace(view, wanted), now)
+    moved = [goal.called[words] for words in step.move]
+    if moved:
+        claims = claims.moved(moved, latest)
+    left = frozenset(wanted[name].key for name in waiting if name not in claims.held)
+    others = {name: roster(view, wishes[name]).like(goal) for name in {*claims.held.values()} - {latest}}
     return Rolled(
-        stages=_record(view, revisions, claims, moved, now),
-        wanted=tuple(_at_its_revision(child, claims, others) for child in wishes[latest]),
+        stages=_record(view, revisions, ground.on if claims is ground.claims else claims.on, moved, now),
+        wanted=_at_their_revisions(goal, claims, others),
         left=left,
         condition=_condition(latest, targets, step),
         step=step,
+        asks=tuple(dict.fromkeys(one for one in asks.values() if one not in means.answers)),
     )
+
+
+def _ground(view: View, revisions: Album, goal: Roster) -> Ground:
+    """Return who has which child, as the records say."""
+    known, asked = view.recall.ground, revisions.asked
+    if known is not None and known.holds(goal, asked):
+        return known
+    rolling = {kind for kind, rule in view.setup.children.items() if rule.rolling}
+    records = [(one.name, [name for name in one.claimed if name[0] in rolling]) for one in asked]
+    claims = _without_undesired(resolve(records), revisions.latest.name, goal.by_name)
+    view.recall.ground = Ground(goal, asked, claims)
+    return view.recall.ground
 
 
 def _without_undesired(claims: Claims[Name], latest: str, wanted: Mapping[Name, Desired]) -> Claims[Name]:
@@ -140,6 +176,8 @@ def _without_undesired(claims: Claims[Name], latest: str, wanted: Mapping[Name, 
     An older revision keeps such a name while it still has a child of that kind:
     one that is wanted again in the middle of a roll comes back as it was.
     """
+    if claims.held.keys() <= wanted.keys():
+        return claims
     busy = {(claims.holder(name), name[0]) for name in wanted}
     gone = {
         name
@@ -149,44 +187,34 @@ def _without_undesired(claims: Claims[Name], latest: str, wanted: Mapping[Name, 
     return claims.without(gone)
 
 
-def _targets(
-    view: View,
-    means: Means,
-    revisions: Album,
-    wanted: Mapping[Name, Desired],
-    claims: Claims[Name],
-    observed: Mapping[Key, Obj],
-) -> tuple[Target, ...]:
-    held = _held(view, wanted)
-    since = revisions.latest.moved_at
-    targets = []
-    for name, child in wanted.items():
-        on_goal = claims.holder(name) == revisions.latest.name
-        verdict = _verdict(means, name, child, observed.get(child.key)) if on_goal else _ELSEWHERE
-        targets.append(
-            Target(
-                key=_shown(name),
-                on_goal=on_goal,
-                verdict=verdict,
-                since=since,
-                held="" if on_goal else held.get(name, ""),
-            )
-        )
-    return tuple(targets)
+def _judge(
+    view: View, means: Means, revisions: Album, goal: Roster, claims: Claims[Name]
+) -> Callable[[Row], Target]:
+    """Return how a child is made a target of."""
+    held, found = _held(view, goal.by_name), present(view, goal)
+    latest, since = revisions.latest.name, revisions.latest.moved_at
+
+    def judged(row: Row) -> Target:
+        place, name, shown, child = row
+        if claims.held.get(name) == latest:
+            verdict = _verdict(means, shown, child, found[place])
+            return Target(key=shown, on_goal=True, verdict=verdict, since=since)
+        return Target(key=shown, on_goal=False, verdict=_ELSEWHERE, since=since, held=held.get(name, ""))
+
+    return judged
 
 
-def _verdict(means: Means, name: Name, child: Desired, there: Obj | None) -> Verdict:
+def _verdict(means: Means, shown: str, child: Desired, there: Obj | None) -> Verdict:
     if there is None:
-        return unknown(f"missing child {_shown(name)}")
+        return unknown(f"missing child {shown}")
     if not means.is_as_desired(child, there):
-        return unknown(f"child {_shown(name)} is not updated yet")
+        return unknown(f"child {shown} is not updated yet")
     known = child.notes.verdict.find(there)
-    return known if known is not None else child.notes.verdict.keep(_checked(name, child, there), there)
+    return known if known is not None else child.notes.verdict.keep(_checked(shown, child, there), there)
 
 
-def _checked(name: Name, child: Desired, there: Obj) -> Verdict:
+def _checked(shown: str, child: Desired, there: Obj) -> Verdict:
     """Return what the status of a child says that is as it should be."""
-    shown = _shown(name)
     if child.rule.method is Method.IN_PLACE and not (seen := has_observed_its_spec(there)).is_well:
         return unknown(f"child {shown} {seen.because}")
     checked = child.rule.check(there)
@@ -199,10 +227,12 @@ def _held(view: View, wanted: Mapping[Name, Desired]) -> Mapping[Name, str]:
     """Return which children stay where they are, and why: the last few of a kind, or all of them."""
     held: dict[Name, str] = {}
     for kind, rule in view.setup.children.items():
+        if not rule.rolling or not (rule.pace.paused or rule.pace.partition):
+            continue
         names = [name for name in wanted if name[0] == kind]
-        if rule.rolling and rule.pace.paused:
+        if rule.pace.paused:
             held |= dict.fromkeys(names, "the roll is paused")
-        elif rule.rolling and rule.pace.partition:
+        else:
             kept = names[-rule.pace.partition :]
             held |= dict.fromkeys(kept, f"the last {rule.pace.partition} are kept back by partition")
     return held
@@ -241,7 +271,7 @@ def _condition(latest: str, targets: Sequence[Target], step: Step) -> Made:
 def news(view: View, rolled: Rolled, now: datetime) -> Iterator[Made]:
     """Yield the events of a roll: who moves, that nobody can any more, that all have."""
     said = rolled.condition
-    before = conditions.find((view.parent.get("status") or {}).get("conditions") or (), said["type"])
+    before = conditions.find(conditions.of(view.parent), said["type"])
     occasion = str(meta.generation(view.parent))
     was = before.get("reason", "") if before is not None else ""
     match said["reason"]:
@@ -261,17 +291,26 @@ def _updated(status: str, reason: str, message: str) -> Made:
     return {"type": "Updated", "status": status, "reason": reason, "message": message}
 
 
-def _at_its_revision(
-    child: Desired, claims: Claims[Name], others: Mapping[str, Mapping[Key, Desired]]
-) -> Desired:
-    """Return a child as the revision that has it wants it; `others` are the wishes of all but the latest."""
-    if not child.rule.rolling:
-        return child
-    return others.get(claims.holder(_name(child)) or "", {}).get(child.key, child)
+def _at_their_revisions(
+    goal: Roster, claims: Claims[Name], others: Mapping[str, Sequence[Desired]]
+) -> tuple[Desired, ...]:
+    """Return each child as the revision that has it wants it; `others` say how all but the latest want them."""
+    if not others:
+        return goal.children
+    made = list(goal.children)
+    for place, name in enumerate(goal.names):
+        theirs = others.get(claims.held.get(name, "")) if name is not None else None
+        if theirs is not None:
+            made[place] = theirs[place]
+    return tuple(made)
 
 
 def _record(
-    view: View, revisions: Album, claims: Claims[Name], moved: Sequence[Name], now: datetime
+    view: View,
+    revisions: Album,
+    on: Callable[[str], tuple[Name, ...]],
+    moved: Sequence[Name],
+    now: datetime,
 ) -> tuple[Stage, ...]:
     """Return what is written before any child is touched: the latest first, so that it wins what is half done."""
     past = [*revisions.others, *revisions.duplicates]
@@ -280,8 +319,8 @@ def _record(
     if number == 0 or any(one.revision.number >= number for one in past):
         number = top + 1
     moved_at = now if moved else revisions.latest.moved_at
-    first = _write(view, revisions.latest, claims.on(revisions.latest.name), number=number, moved_at=moved_at)
-    busy = {one.name for one in revisions.others if claims.on(one.name)}
+    first = _write(view, revisions.latest, on(revisions.latest.name), number=number, moved_at=moved_at)
+    busy = {one.name for one in revisions.others if on(one.name)}
     told = history([revisions.latest.revision, *(one.revision for one in revisions.others)])
     dropped = {
         one.name for one in prune(told, limit=view.setup.history_limit, keep=busy | {revisions.latest.name})
@@ -290,18 +329,26 @@ def _record(
     kept = [one for one in revisions.others if one.name not in dropped]
     later: list[Action] = []
     for one in kept:
-        later += _write(view, one, claims.on(one.name), number=one.revision.number, moved_at=one.moved_at)
+        later += _write(view, one, on(one.name), number=one.revision.number, moved_at=one.moved_at)
     later += [delete(one.obj) for one in ended if one.obj is not None]
     stages = [("record the newest revision", first), ("record the others", later)]
     return tuple(Stage(name, tuple(actions)) for name, actions in stages if actions)
 
 
 def _write(
-    view: View, kept: Kept, names: Sequence[Name], *, number: int, moved_at: datetime | None
+    view: View, kept: Kept, names: tuple[Name, ...], *, number: int, moved_at: datetime | None
 ) -> list[Action]:
     claimed = kept.claimed
     # Who is on a revision matters; in what order they are written down does not.
-    ordered = claimed if set(claimed) == set(names) and len(claimed) == len(names) else tuple(names)
+    is_same_set = claimed == names or (len(claimed) == len(names) and set(claimed) == set(names))
+    ordered = claimed if is_same_set else names
+    if (
+        kept.obj is not None
+        and is_same_set
+        and kept.is_plain
+        and says(kept.obj, number=number, moved_at=moved_at)
+    ):
+        return []
     obj = written(view, kept, ordered, number=number, moved_at=moved_at)
     if kept.obj is None:
         return [Create(obj=obj)]
@@ -312,17 +359,9 @@ def _write(
     return [change(kept.obj, create_merge_patch(kept.obj, obj))]
 
 
-def _name(child: Desired) -> Name:
-    return child.key.kind, child.key.name
-
-
-def _shown(name: Name) -> str:
-    return f"{name[0].kind} {name[1]}"
-
-
 def with_condition(status: Obj, condition: Made) -> Made:
     """Return a status with a condition in it, in place of any of its type that a hook may have written."""
-    others = [one for one in status.get("conditions") or () if one.get("type") != condition["type"]]
+    others = [one for one in conditions.of({"status": status}) if one.get("type") != condition["type"]]
     return {**status, "conditions": [*others, condition]}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from lamina.core.children import Method
 from lamina.core.probe import Probe, all_of, has_condition
@@ -208,19 +208,20 @@ def _parent_rules(kinds: Kinds, resources: Sequence[api.DecoratedResource]) -> M
     return rules
 
 
-def _annotation_selector(selector: Obj | None, where: str) -> LabelSelector:
+def _annotation_selector(selector: api.AnnotationSelector | None, where: str) -> LabelSelector:
     """Return a selector of annotations: it works like one of labels, and its values may be any text."""
-    found = [
-        Requirement(key, "=", (value,))
-        for key, value in ((selector or {}).get("matchAnnotations") or {}).items()
-    ]
-    for term in (selector or {}).get("matchExpressions") or ():
-        operator = _OPERATORS.get(term.get("operator"))
+    if selector is None:
+        return EVERYTHING
+    found = [Requirement(key, "=", (value,)) for key, value in selector.match_annotations.items()]
+    for place, term in enumerate(selector.match_expressions):
+        operator, here = _OPERATORS.get(term.operator), f"{where}.matchExpressions[{place}]"
         if operator is None:
             raise SpecError(
-                f"{where}.matchExpressions: expected one of {', '.join(_OPERATORS)}, got {term.get('operator')!r}"
+                f'{here}.operator: expected one of {", ".join(_OPERATORS)}, got "{term.operator}"'
             )
-        found.append(Requirement(term.get("key") or "", operator, tuple(term.get("values") or ())))
+        if bool(term.values) != (operator in ("in", "notin")):
+            raise SpecError(f"{here}.values: In and NotIn need some, and the others have none")
+        found.append(Requirement(term.key, operator, term.values))
     return LabelSelector(tuple(found))
 
 
@@ -260,17 +261,17 @@ def served(kinds: Kinds, api_version: str, resource: str, where: str) -> Kind:
     )
 
 
-def _selector(selector: Obj | None, where: str) -> LabelSelector:
+def _selector(selector: api.LabelSelector | None, where: str) -> LabelSelector:
     if selector is None:
         return EVERYTHING
     try:
-        return from_object(selector)
+        return from_object(to_builtins(selector))
     except BadRequest as wrong:
         raise SpecError(f"{where}: {wrong}") from None
 
 
 def _period(seconds: int | None) -> timedelta | None:
-    return timedelta(seconds=max(1, seconds)) if seconds is not None and seconds > 0 else None
+    return timedelta(seconds=max(1, seconds)) if seconds is not None else None
 
 
 def _paths(texts: Sequence[str]) -> tuple[Path, ...]:

@@ -10,7 +10,7 @@ original's definitions have none) is left alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
@@ -21,16 +21,17 @@ from lamina.errors import HookError, LaminaError
 from lamina.families.metacontroller.setup import Setup
 from lamina.objects import conditions, meta
 from lamina.objects.selectors import EVERYTHING
-from lamina.objects.times import stamp
+from lamina.objects.times import moment, stamp
 from lamina.objects.types import Made, Obj, Ref
 
 _REACHABLE = "HookReachable"
+_NEW = timedelta(seconds=5)
 _AS_REPORTER, _AS_TELLER = "metacontroller-hooks", "metacontroller-tally"
 
 
 def answered(world: World, setup: Setup, now: datetime) -> list[Action]:
     """Return what says that the hook answers, where that is news."""
-    status = _status(world, setup)
+    status = _status(world, setup) or _status_of_a_new_one(world, setup, now)
     if status is None or conditions.is_true(status.get("conditions") or (), _REACHABLE):
         return []
     said = conditions.with_condition(
@@ -66,6 +67,13 @@ def _status(world: World, setup: Setup) -> Obj | None:
     obj = world.get(meta.ref(setup.obj))
     status: Obj = (obj.get("status") or {}) if obj is not None else {}
     return status if conditions.find(status.get("conditions") or (), "Ready") is not None else None
+
+
+def _status_of_a_new_one(world: World, setup: Setup, now: datetime) -> Obj | None:
+    """Return what the status of a controller says that may be too new for its keeper to have said anything."""
+    obj = world.get(meta.ref(setup.obj))
+    made = moment(meta.metadata(obj).get("creationTimestamp")) if obj is not None else None
+    return (obj.get("status") or {}) if obj is not None and made is not None and now - made < _NEW else None
 
 
 def _stated(setup: Setup, status: Obj, manager: str) -> Apply:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from lamina.core.world import Change, World
 from lamina.errors import BadRequest, SpecError
+from lamina.families.metacontroller.herd import Seen
 from lamina.families.metacontroller.matching import adopters, orphans, owner_named
 from lamina.families.metacontroller.names import (
     API_GROUP,
@@ -21,13 +22,13 @@ from lamina.families.metacontroller.names import (
     RESOURCE,
     REVISION,
 )
-from lamina.families.metacontroller.recall import Recall, Recent, Seen
+from lamina.families.metacontroller.recall import Recall, Recent
 from lamina.families.metacontroller.setup import ParentRule, Setup
 from lamina.objects import meta
 from lamina.objects.diff import is_same
 from lamina.objects.kinds import Kind
 from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement, from_object
-from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.objects.types import GroupKind, Made, Obj, OwnerRef, Ref
 
 _LONGEST_LABEL = 63
 
@@ -68,6 +69,11 @@ class View:
         return self.setup.finalizer in meta.finalizers(self.parent)
 
     @property
+    def is_let_go(self) -> bool:
+        """Say whether our finalizer has to come off: there is no finalize hook any more."""
+        return self.setup.finalize is None and self.has_finalizer
+
+    @property
     def is_finalizing(self) -> bool:
         """Say whether it is the finalize hook's turn."""
         return self.setup.finalize is not None and (self.is_deleting or not self.is_wanted)
@@ -81,8 +87,11 @@ class View:
     @property
     def revision_labels(self) -> Made:
         """Return what tells the revisions of this kind of parent from any other."""
-        kind = self.rule.kind
-        return {API_GROUP: as_label(kind.group), RESOURCE: as_label(kind.plural)}
+        return _revision_labels(self.rule.kind)
+
+
+def _revision_labels(kind: Kind) -> Made:
+    return {API_GROUP: as_label(kind.group), RESOURCE: as_label(kind.plural)}
 
 
 def as_label(name: str) -> str:
@@ -117,33 +126,36 @@ def gather(setup: Setup, world: World, ref: Ref, recent: Recent | None = None) -
         rule=rule,
         world=world,
         children={
-            child.kind: tuple(_attached(world, parent, child.kind, setup.name, recall))
+            child.kind: _attached(world, parent, child.kind, setup.name, recall)
             for child in setup.children.values()
         },
     )
 
 
-def _attached(world: World, parent: Obj, kind: Kind, decorator: str, recall: Recall) -> Iterator[Obj]:
-    """Yield what this decorator made for a parent, and nobody else did."""
-    for obj in world.owned_by(meta.uid(parent), kind.group_kind):
-        known = recall.seen.find(obj)
-        if known is None:
-            ours = meta.annotations(obj).get(DECORATED_BY) == decorator
-            own = ours and meta.is_controlled_by(obj, meta.uid(parent)) and _in_reach(parent, obj)
-            known = recall.seen.keep(Seen(own, matches=True), obj)
-        if known.own:
-            yield obj
+def _attached(world: World, parent: Obj, kind: Kind, decorator: str, recall: Recall) -> tuple[Obj, ...]:
+    """Return what this decorator made for a parent, and nobody else did."""
+    uid = meta.uid(parent)
+
+    def judge(obj: Obj) -> Seen:
+        ours = meta.annotations(obj).get(DECORATED_BY) == decorator
+        return Seen(ours and meta.is_controlled_by(obj, uid) and _in_reach(parent, obj), matches=True)
+
+    return recall.herd(kind.group_kind, world.owned_by(uid, kind.group_kind), judge).children
 
 
 def _composite(setup: Setup, world: World, parent: Obj, rule: ParentRule, recall: Recall) -> View:
-    selector = _selector(setup, parent)
+    try:
+        selector = _selected(setup, parent, recall)
+    except SpecError:
+        if setup.finalize is None and setup.finalizer in meta.finalizers(parent):
+            # Whoever is only to be let go needs no selector for that.
+            return View(setup=setup, parent=parent, rule=rule, world=world, children={}, recall=recall)
+        raise
     recall.turn(selector)
     claims = _Claims(parent=parent, selector=selector, recall=recall)
-    children = {
-        child.kind: tuple(claims.of(world, child.kind.group_kind)) for child in setup.children.values()
-    }
-    view = View(setup=setup, parent=parent, rule=rule, world=world, children=children, selector=selector)
-    revisions = tuple(claims.revisions(world, view.revision_labels)) if rule.kind.namespaced else ()
+    children = {child.kind: claims.of(world, child.kind.group_kind) for child in setup.children.values()}
+    labels = _revision_labels(rule.kind)
+    revisions = tuple(claims.revisions(world, labels)) if rule.kind.namespaced else ()
     return View(
         setup=setup,
         parent=parent,
@@ -177,22 +189,19 @@ class _Claims(Struct, kw_only=True):
     adopts: list[Obj] = msgspec.field(default_factory=list)
     releases: list[Obj] = msgspec.field(default_factory=list)
 
-    def of(self, world: World, kind: GroupKind) -> Iterator[Obj]:
-        """Yield the children of one kind that are ours."""
+    def of(self, world: World, kind: GroupKind) -> tuple[Obj, ...]:
+        """Return the children of one kind that are ours."""
         uid = meta.uid(self.parent)
-        for obj in world.owned_by(uid, kind):
-            known = self.recall.seen.find(obj)
-            if known is None:
-                own = meta.is_controlled_by(obj, uid) and _in_reach(self.parent, obj)
-                known = self.recall.seen.keep(Seen(own, self.selector.matches(meta.labels(obj))), obj)
-            if not known.own:
-                continue
-            if known.matches:
-                yield obj
-            elif not meta.is_deleting(self.parent):
-                self.releases.append(obj)
+
+        def judge(obj: Obj) -> Seen:
+            own = meta.is_controlled_by(obj, uid) and _in_reach(self.parent, obj)
+            return Seen(own, self.selector.matches(meta.labels(obj)))
+
+        herd = self.recall.herd(kind, world.owned_by(uid, kind), judge)
         if not meta.is_deleting(self.parent):
+            self.releases += herd.others
             self.adopts += orphans(world, kind, meta.namespace(self.parent), self.selector)
+        return herd.children
 
     def revisions(self, world: World, labels: Mapping[str, str]) -> Iterator[Obj]:
         """Yield the revisions that are ours; what we own is ours, whatever its labels."""
@@ -209,6 +218,13 @@ class _Claims(Struct, kw_only=True):
 def _in_reach(parent: Obj, obj: Obj) -> bool:
     home = meta.namespace(parent)
     return not home or meta.namespace(obj) == home
+
+
+def _selected(setup: Setup, parent: Obj, recall: Recall) -> LabelSelector:
+    """Return the selector of a parent, which is read once for as long as nobody writes to its spec."""
+    written = (parent.get("spec") or {}).get("selector")
+    known = recall.selected.find(written)
+    return known if known is not None else recall.selected.keep(_selector(setup, parent), written)
 
 
 def _selector(setup: Setup, parent: Obj) -> LabelSelector:
@@ -260,11 +276,15 @@ def meaning(obj: Obj) -> Made:
 def child_changed(setup: Setup, world: World, change: Change) -> Iterable[Ref]:
     """A change to a child concerns its parent; one to an orphan, whoever might adopt it."""
     concerned: dict[Ref, None] = {}
+    known: OwnerRef | None = None
     for obj in (change.before, change.after):
         if obj is None:
             continue
         owner = meta.controller_of(obj)
         if owner is not None:
+            if owner == known:
+                continue
+            known = owner
             parent = _parent(setup, world, obj, owner["apiVersion"], owner["kind"], owner["name"])
             if parent is not None and meta.uid(parent) == owner["uid"]:
                 concerned[meta.ref(parent)] = None

@@ -48,6 +48,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     etag: bool = False
     etag_seconds: float | None = None
     secured: Secured | None = None
+    told: str = ""
+    """What is taken otherwise than it was written, if anything is."""
 
     @property
     def needs(self) -> tuple[Ref, ...]:
@@ -119,10 +121,12 @@ def endpoint(purpose: str, hook: Hook | None, configs: Sequence[EndpointConfig])
     url = _url(webhook, where)
     mode = webhook.response_un_marshall_mode
     etag = webhook.etag
+    seconds, told = _patience(webhook, where)
     return Endpoint(
         purpose=purpose,
         url=url,
-        seconds=_patience(webhook, where),
+        seconds=seconds,
+        told=told,
         version=hook.version,
         strict=mode == "strict" if mode is not None else hook.version == "v2",
         etag=etag is not None and etag.enabled,
@@ -140,14 +144,17 @@ def _url(webhook: Webhook, where: str) -> str:
     return f"{service.protocol}://{service.name}.{service.namespace}:{service.port}{webhook.path}"
 
 
-def _patience(webhook: Webhook, where: str) -> float:
+def _patience(webhook: Webhook, where: str) -> tuple[float, str]:
+    """Return how long a hook is given, and what is to be said about that."""
     if not webhook.timeout:
-        return _PATIENCE
+        return _PATIENCE, ""
     try:
         seconds = parse_duration(webhook.timeout).total_seconds()
     except ValueError as wrong:
         raise SpecError(f"{where}.timeout: {wrong}") from None
-    return seconds if seconds > 0 else _PATIENCE
+    if seconds > 0:
+        return seconds, ""
+    return _PATIENCE, f"{where}.timeout: {webhook.timeout} is taken as {_PATIENCE:g}s"
 
 
 def _secured(webhook: Webhook, url: str, configs: Sequence[EndpointConfig], where: str) -> Secured | None:

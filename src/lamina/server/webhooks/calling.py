@@ -16,6 +16,7 @@ from typing import Final
 import aiohttp
 
 from lamina.server.webhooks.address import Address
+from lamina.trust import trusting
 
 _MOST: Final = 3 * 1024 * 1024
 _OK: Final = 200
@@ -72,7 +73,7 @@ class Caller:
 @lru_cache(maxsize=_AUTHORITIES)
 def _trusting(authority: str) -> ssl.SSLContext:
     """Return what checks certificates against an authority, or against those that everybody trusts."""
-    return ssl.create_default_context(cadata=base64.b64decode(authority).decode() if authority else None)
+    return trusting(base64.b64decode(authority).decode() if authority else None)
 
 
 async def whole(answer: aiohttp.ClientResponse) -> bytes:

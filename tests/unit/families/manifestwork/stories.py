@@ -16,6 +16,7 @@ from lamina.core.plan import NOTHING, Action, Create, Delete, Plan, Replace, one
 from lamina.core.questions import Answers
 from lamina.core.world import Change, World, everything
 from lamina.families.manifestwork.names import HASH, OWNER, REPLICA_SET
+from lamina.families.manifestwork.rollback import rollback
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.paper import Paper
@@ -36,12 +37,15 @@ from tests.unit.families.manifestwork.fleet import (
     progressive,
     sent,
 )
+from tests.unit.families.undoing import carry_out, seen
 
 TAKES = timedelta(milliseconds=500)
 STARTED = timedelta(milliseconds=300)
 """Until the first have been sent something, and nobody has answered."""
 HALF_WAY = timedelta(milliseconds=800)
 """Until the first have answered, and the next have been sent something."""
+A_WHILE, FOR_LONG = timedelta(seconds=2), timedelta(seconds=12)
+"""How long a mishap lasts: shorter than the five seconds that a cluster is given, and longer."""
 OVER = timedelta(seconds=30)
 """Until it has ended, or has been aborted and everybody is back."""
 
@@ -138,6 +142,11 @@ def is_deleted(paper: Paper) -> None:
     paper.delete(APP)
 
 
+def undoes(paper: Paper) -> None:
+    """Somebody goes back to the revision before the one that is wanted."""
+    carry_out(paper, APP, rollback(seen(paper, HUB, APP), None))
+
+
 one_joins, one_leaves = selects("c0", "c1", "c2", "c3", "c4"), selects("c1", "c3", "c4")
 
 STORIES: Mapping[str, Sequence[Step]] = {
@@ -153,6 +162,8 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "an abort, and somebody leaves before it": (wants(BAD), HALF_WAY, one_leaves),
     "undone by hand in the middle": (wants(OK2), HALF_WAY, wants(OK1)),
     "undone after the end": (wants(OK2), OVER, wants(OK1)),
+    "undone in the middle": (wants(OK2), HALF_WAY, undoes),
+    "undone after an abort": (wants(BAD), OVER, undoes),
     "a third template in the middle": (wants(OK2), HALF_WAY, wants(OK3)),
     "a third template in the middle, which is bad": (wants(OK2), HALF_WAY, wants(BAD)),
     "deleted in the middle": (wants(OK2), STARTED, is_deleted),
@@ -270,24 +281,31 @@ def outcome(paper: Paper) -> Any:
     return paper.revs(), sorted({held for _, held in paper.revisions()}), said
 
 
-def given(strategy: Obj) -> Callable[[], Fleet]:
+def given(strategy: Obj, history: int) -> Callable[[], Fleet]:
     def fleet() -> Fleet:
         made = Fleet()
-        made.start(OK1, 4, strategy, revisionHistoryLimit=3)
+        made.start(OK1, 4, strategy, revisionHistoryLimit=history)
         return made
 
     return fleet
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yield each story, told a few at a time, and some of them all at once."""
+    """Yield each story, told a few at a time, with nothing heard for a while and for long, and some all at once."""
     together = ("an abort", "an abort because an agent is away", "undone by hand in the middle")
-    told = [(name, "two at once", progressive(), 2) for name in STORIES]
-    told += [(name, "all at once", ALL_AT_ONCE, 4) for name in together]
-    for name, how, strategy, at_once in told:
+    forgetful = (
+        "undone after the end",
+        "undone by hand in the middle",
+        "an abort, and then something better",
+    )
+    told = [(name, "two at once", progressive(), 2, 3, A_WHILE) for name in STORIES]
+    told += [(name, "two at once, for long", progressive(), 2, 3, FOR_LONG) for name in STORIES]
+    told += [(name, "all at once", ALL_AT_ONCE, 4, 3, FOR_LONG) for name in together]
+    told += [(name, "without a history", progressive(), 2, 0, A_WHILE) for name in forgetful]
+    for name, how, strategy, at_once, history, lasts in told:
         yield Scenario(
             name=f"{name}, {how}",
-            given=given(strategy),
+            given=given(strategy, history),
             steps=STORIES[name],
             controllers=(HUB,),
             others=(AGENTS,),
@@ -303,7 +321,5 @@ def scenarios() -> Iterator[Scenario]:
             # Nothing is sent twice, whoever dies.
             deeds=lambda paper: Counter(sent(paper.journal)),
             ends=timedelta(minutes=2),
-            # Shorter than the five seconds a cluster is given: whoever hears nothing for longer than that
-            # cannot tell an answer that is late from one that it has not heard.
-            lasts=timedelta(seconds=2),
+            lasts=lasts,
         )

@@ -194,6 +194,17 @@ def test_what_a_placement_says_in_vain_is_warned_of() -> None:
     assert judge_placement(attempt(PLACEMENT, {**placement, "spec": {}})) == FINE
 
 
+def test_a_field_that_a_program_sends_without_anything_in_it_is_not_warned_of() -> None:
+    said = {"spreadPolicy": {}, "sortBy": "", "prioritizerPolicy": {}}
+    placement = {"metadata": {"name": "p", "namespace": "team"}, "spec": said}
+
+    assert judge_placement(attempt(PLACEMENT, placement)) == FINE
+    spread = {"spreadConstraints": [{"topologyKey": "zone", "topologyKeyType": "Label"}]}
+    assert judge_placement(attempt(PLACEMENT, {**placement, "spec": {"spreadPolicy": spread}})).warnings == (
+        "spec.spreadPolicy has no effect",
+    )
+
+
 def test_only_what_protects_somebody_stops_writes_while_nobody_is_there_to_judge() -> None:
     absences = {check.name.partition(".")[0]: check.absence for check in checks()}
 
@@ -206,3 +217,14 @@ def test_only_what_protects_somebody_stops_writes_while_nobody_is_there_to_judge
 
 def test_what_another_scheduler_heeds_is_not_for_us_to_judge() -> None:
     assert [check.name.partition(".")[0] for check in checks(schedules=False)] == ["manifests", "executors"]
+
+
+def test_where_nobody_rolls_them_out_nobody_may_write_a_replica_set() -> None:
+    (disabled,) = (one for one in checks(replica_sets=False) if one.name.startswith("replicasets."))
+
+    assert disabled.rules[0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
+    assert disabled.judge(attempt(REPLICA_SET, app(manifest()))).refusal == (
+        "ManifestWorkReplicaSet feature is disabled"
+    )
+    assert disabled.judge(attempt(WORK, work(manifest()))) == FINE
+    assert not any(one.name.startswith("replicasets.") for one in checks())

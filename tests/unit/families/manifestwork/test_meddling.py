@@ -5,7 +5,14 @@ from datetime import timedelta
 import pytest
 
 from lamina.errors import RevisionNotFound
-from lamina.families.manifestwork.names import HASH, OWNER, PLACEMENT_VERSION
+from lamina.families.manifestwork.names import (
+    GROUP_INDEX,
+    GROUP_NAME,
+    HASH,
+    OWNER,
+    PLACEMENT_LABEL,
+    PLACEMENT_VERSION,
+)
 from lamina.families.manifestwork.revision import kept, revisions_only
 from lamina.families.manifestwork.rollback import rollback
 from lamina.families.manifestwork.view import gather
@@ -15,6 +22,7 @@ from lamina.paper.kinds import CONTROLLER_REVISION, make
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
+    DECISION,
     HUB,
     OK1,
     OK2,
@@ -151,6 +159,73 @@ def test_works_stay_while_decisions_vanish_one_by_one() -> None:
 
     assert sorted(fleet.revs()) == ["c1", "c2", "c3", "c4"]
     assert fleet.row()[0] == "F PlacementDecisionNotFound"
+
+
+def test_works_stay_though_a_placement_that_is_decided_by_hand_has_no_decision_left() -> None:
+    """It does not say how many it selects, and even one that selects nobody has a decision."""
+    fleet = Fleet()
+    fleet.start(OK1)
+    fleet.roll()
+    sent = fleet.generations()
+
+    for one in fleet.listed(DECISION):
+        fleet.delete(meta.ref(one))
+    fleet.roll()
+    assert fleet.said("PlacementVerified") == ("False", "PlacementDecisionNotFound")
+    assert fleet.generations() == sent
+
+    fleet.place("place", {0: ["c1", "c2", "c3", "c4"]})
+    fleet.roll()
+    assert fleet.said("PlacementVerified") == ("True", "AsExpected")
+    assert fleet.generations() == sent
+
+    fleet.place("place", {0: []})
+    fleet.roll()
+    assert fleet.said("PlacementVerified") == ("False", "PlacementDecisionEmpty")
+    assert fleet.works() == []
+
+
+def test_nothing_is_complete_while_the_placement_is_not_there() -> None:
+    fleet = Fleet()
+    fleet.start(OK1)
+    fleet.delete(PLACEMENT.ref("team", "place"))
+    for one in fleet.listed(DECISION):
+        fleet.delete(meta.ref(one))
+    fleet.roll()
+
+    assert fleet.row() == (
+        "F PlacementDecisionNotFound",
+        "F NotAsExpected",
+        "T NewRevisionCreated",
+        "F Progressing",
+    )
+    assert fleet.message() == "placement place is not there"
+    assert fleet.current == ""
+
+
+def test_a_placement_that_is_made_anew_costs_nobody_its_work() -> None:
+    """Its decisions went with it, and new ones are there before they say whom they are about."""
+    fleet = Fleet()
+    fleet.start(OK1)
+    fleet.roll()
+    sent, placement = fleet.generations(), PLACEMENT.ref("team", "place")
+    fleet.delete(placement)
+    for one in fleet.listed(DECISION):
+        fleet.delete(meta.ref(one))
+    fleet.roll()
+
+    fleet.create(make(PLACEMENT, "place", "team", spec={}))
+    fleet.roll()
+    assert fleet.generations() == sent
+    labels = {PLACEMENT_LABEL: "place", GROUP_INDEX: "0", GROUP_NAME: ""}
+    fleet.create(make(DECISION, "place-decision-1", "team", labels=labels))
+    fleet.roll()
+    assert fleet.generations() == sent
+
+    said = {"decisions": [{"clusterName": name, "reason": ""} for name in ("c1", "c2", "c3")]}
+    fleet.patch(DECISION.ref("team", "place-decision-1"), {"status": said}, subresource="status")
+    fleet.roll()
+    assert fleet.generations() == {name: sent[name] for name in ("c1", "c2", "c3")}
 
 
 def test_a_rollout_is_not_done_while_nobody_knows_whom_it_is_for() -> None:

@@ -135,3 +135,11 @@ def test_a_condition_older_than_its_work_counts_from_when_the_work_was_sent() ->
 
 def test_a_spoke_whose_clock_runs_ahead_has_no_more_time_than_others() -> None:
     assert state(work(ago(3), Applied=T, Progressing=(T, G, -600))) == (PROGRESSING, ago(3))
+
+
+def test_what_is_counted_is_not_what_an_older_work_was_and_one_that_names_no_generation_counts() -> None:
+    said: Made = {"Applied": T, "Available": (T, 0, 9), "Progressing": F, "Degraded": (T, 6, 9)}
+
+    assert facts(work(**said)).truths == (True, True, False, False)
+    # What decides is stricter: nobody moves on for what may be old.
+    assert state(work(Applied=T, Available=(T, 0, 9)), rule=False)[0] is PROGRESSING

@@ -104,6 +104,7 @@ class Cats(Paper):
         *,
         applies: bool = False,
         finalizes: bool = False,
+        kept: int = 0,
         memory: Memory | None = None,
         **rolling: Any,
     ) -> Controller[View]:
@@ -112,7 +113,7 @@ class Cats(Paper):
             "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
             **({"rollingUpdate": rolling} if rolling else {}),
         }
-        history = {"fieldPaths": ["spec.template"]}
+        history = {"fieldPaths": ["spec.template"], "limit": kept}
         obj: Obj = {
             "apiVersion": API_VERSION,
             "kind": "CompositeController",

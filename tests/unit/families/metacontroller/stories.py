@@ -12,11 +12,13 @@ from typing import Any
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.plan import NOTHING, Action, Apply, Create, Delete, Patch, Plan, change, one_stage
 from lamina.core.questions import Answers
+from lamina.families.metacontroller.rollback import rollback
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.paper import Paper
-from lamina.testing.sieve import Mishap, Scenario, Step, Wrote
+from lamina.testing.sieve import Scenario, Step, Wrote
 from tests.unit.families.metacontroller.catset import PARENT, REVISION, Cats, touched
+from tests.unit.families.undoing import carry_out, seen
 
 WAYS: Mapping[str, dict[str, Any]] = {
     "recreate": {"method": "RollingRecreate"},
@@ -28,6 +30,9 @@ WAYS: Mapping[str, dict[str, Any]] = {
 WORKS = timedelta(seconds=1)
 """Until there is nothing to do but wait for a pod."""
 GETS_READY = timedelta(seconds=3)
+OVER = timedelta(minutes=1)
+_KEPT = 3
+"""How many revisions are kept where somebody is to go back."""
 _TAKES = timedelta(seconds=2)
 
 
@@ -91,11 +96,19 @@ def is_deleted(paper: Paper) -> None:
     paper.delete(PARENT)
 
 
+def undoes(paper: Paper) -> None:
+    """Somebody goes back to the revision before, by whichever way there is."""
+    controller = Cats().controller(kept=_KEPT)
+    carry_out(paper, PARENT, rollback(seen(paper, controller, PARENT), None))
+
+
 STORIES: Mapping[str, Sequence[Step]] = {
     "a plain roll": (image("two"),),
     "scaled up in the middle": (image("two"), WORKS, wants(replicas=5)),
     "scaled down in the middle": (image("two"), WORKS, wants(replicas=1)),
     "scaled down and up": (image("two"), WORKS, wants(replicas=1), WORKS, wants(replicas=3)),
+    "undone in the middle": (image("two"), WORKS, GETS_READY, undoes),
+    "undone after the end": (image("two"), OVER, undoes),
     "turned round in the middle": (image("two"), WORKS, GETS_READY, image("one")),
     "changed again in the middle": (image("two"), WORKS, GETS_READY, GETS_READY, image("three")),
     "children die in the middle": (image("two"), WORKS, loses_pods),
@@ -140,20 +153,15 @@ def claimed_before_made(wrote: Wrote) -> None:
 
 def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
     """
-    No write moves more than may move at once.
+    No write moves more than may move at once, not even by whoever starts with the past before its eyes.
 
-    Whoever starts with the past before its eyes may move one more. How many are on
-    the way is read off many objects, and a server compares the version of the one
-    that is written and of no other: a child that the past shows where it should be
-    is claimed in passing, though somebody is moving it just then. No controller can
-    rule that out, short of reading everything anew with every write, and even then
-    something may happen in between. By contract no server shows the past to whoever
-    starts: what is listed without a version is what there is. It still ends where it
-    should, and everything else that is promised holds even then.
+    How many are on the way is read off many objects, and a server compares the version
+    of the one that is written and of no other. A child that the past shows where it
+    should be, though somebody is moving it just then, would be claimed in passing; so
+    those that are claimed in passing are looked at for real.
     """
 
     def check(wrote: Wrote) -> None:
-        most = at_once + (wrote.mishap is Mishap.STALE)
         before, claims = _claims(wrote.before), _claims(wrote.paper.objects)
         there = {
             ref.name: obj["spec"]["image"] for ref, obj in wrote.paper.objects.items() if ref.kind == "Pod"
@@ -167,21 +175,31 @@ def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
                 and before.get(name)
                 and there.get(name) != wanted
             ]
-            assert len(gained) <= most, f"{gained} are moved by one write"
+            assert len(gained) <= at_once, f"{gained} are moved by one write"
 
     return check
 
 
 def control_never_moves_back_by_itself(wrote: Wrote) -> None:
-    """A child passes to an older snapshot only where the spec asks for that one."""
+    """A child that is wanted passes to an older snapshot only where the spec asks for that one."""
     parent = wrote.paper.objects.get(PARENT)
-    if parent is None or wrote.mishap is Mishap.STALE:
+    if parent is None:
         return
     before, after = _claims(wrote.before), _claims(wrote.paper.objects)
-    for name in before.keys() & after.keys():
+    for name in before.keys() & after.keys() & _wanted(parent):
         was, now = (max(claims[name], key=claims[name].__getitem__) for claims in (before, after))
         if now != parent["spec"]["template"]["image"]:
             assert after[name][now] >= before[name][was], f"{name} passes from {was} back to {now}"
+
+
+def _wanted(parent: Obj) -> set[str]:
+    return {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
+
+
+def the_spec_is_somebody_elses(wrote: Wrote) -> None:
+    """Whatever is rolled out or undone, no controller writes the spec of a parent."""
+    before, after = wrote.before.get(PARENT), wrote.paper.objects.get(PARENT)
+    assert before is None or after is None or before["spec"] == after["spec"], "the spec was written"
 
 
 def numbers_grow(wrote: Wrote) -> None:
@@ -208,8 +226,7 @@ def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
     parent = wrote.paper.objects.get(PARENT)
     if not isinstance(wrote.action, Delete) or wrote.action.ref.kind != REVISION.kind or parent is None:
         return
-    wanted = {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
-    lost = wanted & (_claims(wrote.before).keys() - _claims(wrote.paper.objects).keys())
+    lost = _wanted(parent) & (_claims(wrote.before).keys() - _claims(wrote.paper.objects).keys())
     assert not lost or meta.is_deleting(parent), f"nobody claims {sorted(lost)} any more"
 
 
@@ -221,14 +238,15 @@ def outcome(paper: Paper) -> Any:
         for one in paper.revisions()
     ]
     said = paper.condition()["status"] if PARENT in paper.objects else "gone"
-    return paper.pods(), revisions, said
+    return paper.pods(), sorted(revisions, key=str), said
 
 
 def scenarios() -> Iterator[Scenario]:
     """Yield each story, told in each way."""
     for way, how in WAYS.items():
         for name, steps in STORIES.items():
-            controller = Cats().controller(**how, finalizes=is_deleted in steps)
+            kept = _KEPT if undoes in steps else 0
+            controller = Cats().controller(**how, finalizes=is_deleted in steps, kept=kept)
             yield Scenario(
                 name=f"{name}, {way}",
                 given=given,
@@ -239,6 +257,7 @@ def scenarios() -> Iterator[Scenario]:
                     claimed_before_made,
                     keeps_the_pace(how.get("maxUnavailable", 1)),
                     control_never_moves_back_by_itself,
+                    the_spec_is_somebody_elses,
                     numbers_grow,
                     snapshots_stay,
                     nothing_in_use_is_forgotten,

@@ -1,6 +1,6 @@
 """What a controller says of itself, and of its work."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,12 @@ from lamina.core.questions import Answers, Listed, ReadAll
 from lamina.core.world import World
 from lamina.errors import HookError, LaminaError, SpecError
 from lamina.families.metacontroller import lifecycle, standing
-from lamina.families.metacontroller.controller import edition
+from lamina.families.metacontroller.controller import edition, keeper
 from lamina.families.metacontroller.names import API_VERSION, ON_DELETE, RELEASE
 from lamina.families.metacontroller.setup import Setup, composite
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj
 from lamina.paper.kinds import ALL_VERBS, POD
 from lamina.runtime.memory import Gone, Memory, Shelf
@@ -72,6 +73,19 @@ def test_it_says_once_that_it_runs_and_again_when_its_spec_is_another() -> None:
 
     edited = manifest(generation=2, status=running["status"])
     assert reasons(planned(viewed(edited))) == ["Stopping", "Stopped", "Starting", "Started"]
+
+
+def test_a_time_that_is_none_is_said_to_be_taken_otherwise() -> None:
+    obj = manifest()
+    obj["spec"]["hooks"]["sync"]["webhook"]["timeout"] = "0s"
+
+    plan = planned(viewed(obj))
+
+    assert plan.because == (
+        "watching things, managing no children; spec.hooks.sync.webhook.timeout: 0s is taken as 10s"
+    )
+    assert plan.because in str(said(obj, plan)["status"]["conditions"])
+    assert ";" not in planned(viewed(manifest())).because
 
 
 def test_it_says_why_it_cannot_run() -> None:
@@ -139,7 +153,10 @@ def test_parents_are_let_go_before_it_goes() -> None:
 
 
 def world(**status: Any) -> tuple[World, Setup]:
-    obj = manifest(status={"conditions": [{"type": "Ready", "status": "True"}], **status})
+    return world_of(manifest(status={"conditions": [{"type": "Ready", "status": "True"}], **status}))
+
+
+def world_of(obj: Obj) -> tuple[World, Setup]:
     shelf, memory = Shelf(COMPOSITE), Memory(Gone())
     shelf.put(obj)
     memory.arrange(KINDS, {COMPOSITE.group_kind: shelf})
@@ -189,6 +206,20 @@ def test_a_status_that_keeps_nothing_is_left_alone() -> None:
     assert standing.answered(seen, setup, NOW) == []
     assert standing.failed(seen, setup, THING.ref("ns", "a"), LaminaError("x"), NOW) == []
     assert standing.count(setup, seen, meta.ref(setup.obj)) is None
+
+
+def test_the_hook_of_a_controller_just_made_answers_before_the_controller_says_anything_of_itself() -> None:
+    seen, setup = world_of(manifest(creationTimestamp=stamp(NOW)))
+
+    said = stated(standing.answered(seen, setup, NOW + timedelta(seconds=1)))
+    assert conditions.is_true(said["conditions"], "HookReachable")
+    # By now it would have said something, were it kept.
+    assert standing.answered(seen, setup, NOW + timedelta(minutes=1)) == []
+
+
+def test_whoever_makes_a_controller_may_change_it_at_once() -> None:
+    # The status that says how it does is written a moment later: one in between would be a conflict.
+    assert all(watch.delay > timedelta(0) for watch in keeper().watches)
 
 
 def test_a_kind_that_gets_a_status_makes_another_controller_of_it() -> None:

@@ -8,9 +8,10 @@ import pytest
 from lamina.core.questions import Answers, Call, Said
 from lamina.families.metacontroller.apply import merged
 from lamina.families.metacontroller.desired import desired
+from lamina.families.metacontroller.herd import Seen
 from lamina.families.metacontroller.hooks import Response, written
 from lamina.families.metacontroller.means import Means
-from lamina.families.metacontroller.recall import Memory, Recall, Recent, Seen, Worked
+from lamina.families.metacontroller.recall import Memory, Recall, Recent, Worked
 from lamina.objects.selectors import EVERYTHING, LabelSelector, Requirement
 from lamina.objects.types import Ref
 from lamina.paper import Desk, Play
@@ -177,8 +178,8 @@ def test_what_a_child_would_become_is_kept_only_while_it_differs() -> None:
 def test_a_child_is_shown_under_the_key_that_the_version_of_the_hook_asks_for() -> None:
     recall, parent = Recall(), {"metadata": {"namespace": "here"}}
     child = {"metadata": {"namespace": "here", "name": "a"}}
-    recall.seen.keep(Seen(own=True, matches=True), child)
+    herd = recall.herd(POD.group_kind, [child], lambda obj: Seen(own=True, matches=True))
 
     for version, key in (("v1", "a"), ("v2", "here/a"), ("v1", "a")):
-        said = orjson.loads(orjson.dumps(written({POD: [child]}, parent, version, recall)))
+        said = orjson.loads(orjson.dumps(written({POD: herd.children}, parent, version, recall)))
         assert said == {"Pod.v1": {key: child}}

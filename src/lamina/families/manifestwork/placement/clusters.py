@@ -5,6 +5,9 @@ Once it is accepted it has a namespace of its name, where its works go, and a
 lease there, which its agent renews. One whose lease is not renewed for five
 times as long as it promised is no longer known to be available; one that is not
 available is tainted, so that nobody new is sent there.
+
+Whoever is tainted may lose all that was sent to it, and a hub that is shown the past
+hears of no renewal either: a lease that seems to have run out is read for real.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.controller import Controller, Watch, itself, only
 from lamina.core.events import normal, warning
 from lamina.core.plan import Action, Create, Emit, Plan, Stage, change, set_status
-from lamina.core.questions import Answers
+from lamina.core.questions import Answers, Found, Read
 from lamina.core.world import Change, World
 from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP
 from lamina.objects import conditions, meta
@@ -62,15 +66,24 @@ def gather(world: World, ref: Ref) -> View | None:
     return View(
         cluster=cluster,
         namespace=world.get(Ref("v1", "Namespace", "", ref.name)),
-        lease=world.get(Ref("coordination.k8s.io/v1", "Lease", ref.name, LEASE_NAME)),
+        lease=world.get(_lease_ref(ref.name)),
     )
+
+
+def _lease_ref(cluster: str) -> Ref:
+    return Ref("coordination.k8s.io/v1", "Lease", cluster, LEASE_NAME)
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """Decide what a cluster needs: a namespace, a lease, what is said of it, and its taints."""
     if not view.is_accepted and conditions.find(view.conditions, ACCEPTED) is None:
         return Plan(because="the hub has not accepted it")
+    read = Read(_lease_ref(meta.name(view.cluster)), whole=True)
+    if isinstance(answer := answers.get(read), Found):
+        view = replace(view, lease=answer.obj)
     ends = _ends(view)
+    if ends is not None and ends <= now and answer is None and not _is_unknown(view):
+        return Plan(asks=(read,), because="its lease seems to have run out")
     said, told = _conditions(view, ends, now)
     status = set_status(view.cluster, {**(view.cluster.get("status") or {}), "conditions": said})
     # One after the other: a taint that names the version before its status was written is refused.
@@ -125,6 +138,12 @@ def _ends(view: View) -> datetime | None:
     return renewed + timedelta(seconds=_GRACE * seconds)
 
 
+def _is_unknown(view: View) -> bool:
+    """Say whether it is said already that nobody knows of a cluster whether it is available."""
+    said = conditions.find(view.conditions, AVAILABLE)
+    return said is not None and said["status"] == "Unknown"
+
+
 def _conditions(view: View, ends: datetime | None, now: datetime) -> tuple[list[Condition], tuple[Emit, ...]]:
     said, told = list(view.conditions), []
     reason, message = ("HubClusterAdminAccepted", "Accepted by hub cluster admin")
@@ -136,9 +155,8 @@ def _conditions(view: View, ends: datetime | None, now: datetime) -> tuple[list[
     if old is None or old["status"] != wanted:
         told.append(Emit(event=normal(view.cluster, reason, message, by=_BY, now=now)))
     if ends is not None and ends <= now:
-        before = conditions.find(said, AVAILABLE)
         reason, message = "ManagedClusterLeaseUpdateStopped", "Registration agent stopped updating its lease."
-        if before is None or before["status"] != "Unknown":
+        if not _is_unknown(view):
             said = conditions.with_condition(
                 said, AVAILABLE, "Unknown", reason=reason, message=message, now=now
             )

@@ -76,6 +76,9 @@ def _cut(clusters: Sequence[Obj], size: int) -> Iterator[tuple[str, ...]]:
 
 def slices(groups: Sequence[Group], there: Mapping[int, Obj]) -> list[Slice]:
     """Return the objects that hold these groups, given those that are there by number."""
+    if not any(own.clusters for own in groups):
+        # Nobody moves from one object to another, so whatever the first one was for, it can be for nobody.
+        return [Slice(number=1, group=groups[0], clusters=())]
     found: list[Slice] = []
     serving: dict[tuple[str, str], list[int]] = {}
     for number in sorted(there):

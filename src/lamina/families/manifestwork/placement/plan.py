@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.events import warning
-from lamina.core.plan import NOTHING, Emit, Plan, Stage, set_status
-from lamina.core.questions import Answers
+from lamina.core.plan import Emit, Plan, Stage, set_status
+from lamina.core.questions import Answers, Found, Read
 from lamina.core.world import World
 from lamina.errors import SpecError
 from lamina.families.manifestwork.names import (
@@ -94,7 +95,7 @@ class _Choice(Struct, frozen=True, kw_only=True):
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """Decide who is chosen; where the placement makes no sense, say so and leave the decisions as they are."""
-    placement = view.placement
+    view, placement = _looked_at(view, answers), view.placement
     try:
         spec = api.spec(placement)
         taints.check(spec.tolerations)
@@ -104,7 +105,10 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
         known = _scores_of(view)
         groups = group(choice.chosen, spec.decision_strategy.group_strategy, named, known)
     except SpecError as wrong:
-        return _misconfigured(placement, str(wrong), now)
+        return _misconfigured(view, str(wrong), now)
+    if doubts := tuple(one for one in _doubts(view, spec, choice, now) if one not in answers):
+        # Their works go; and whoever is shown the past has not heard of a taint that was taken off.
+        return Plan(asks=doubts, because=choice.message)
     there = by_number(placement, view.decisions)
     wanted = slices(groups, there)
     said = set_status(placement, _status(placement, choice, groups, wanted, now))
@@ -115,6 +119,33 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
         look_again=choice.again - now if choice.again is not None else None,
         because=choice.message,
     )
+
+
+def _looked_at(view: View, answers: Answers) -> View:
+    """Return a view with clusters as they were read, where they were."""
+    read = {asked.ref.name: answer for asked, answer in answers.known.items() if isinstance(asked, Read)}
+    if not read:
+        return view
+    real = {name: answer.obj for name, answer in read.items() if isinstance(answer, Found)}
+    there = (one for one in view.clusters if meta.name(one) not in read or meta.name(one) in real)
+    return replace(view, clusters=tuple(real.get(meta.name(one), one) for one in there))
+
+
+def _doubts(view: View, spec: api.Spec, choice: _Choice, now: datetime) -> Iterable[Read]:
+    """Yield the look at each cluster that is given up because its taint was tolerated for long enough."""
+    given_up = _decided(view) - {meta.name(one) for one in choice.chosen}
+    for one in view.clusters:
+        if meta.name(one) in given_up and taints.has_run_out(one, spec.tolerations, now):
+            yield Read(meta.ref(one), whole=True)
+
+
+def _decided(view: View) -> set[str]:
+    """Return whom the decisions name."""
+    return {
+        one["clusterName"]
+        for decision in view.decisions
+        for one in (decision.get("status") or {}).get("decisions") or ()
+    }
 
 
 def _scores_of(view: View) -> dict[str, Scores]:
@@ -134,11 +165,7 @@ def _choose(view: View, spec: api.Spec, now: datetime) -> _Choice:
     if not found.clusters:
         return _Choice(chosen=(), reason=found.reason, message=found.message)
     known = _scores_of(view)
-    decided = {
-        one["clusterName"]
-        for decision in view.decisions
-        for one in (decision.get("status") or {}).get("decisions") or ()
-    }
+    decided = _decided(view)
     feasible, again = _feasible(found, tests, known, spec, decided, now)
     if not feasible:
         message = "No ManagedCluster matches any of the cluster predicate"
@@ -201,6 +228,11 @@ def _status(
         message="Placement configurations check pass",
         now=now,
     )
+    return {**old, **_counted(placement, groups, wanted), "conditions": said}
+
+
+def _counted(placement: Obj, groups: Sequence[Group], wanted: Sequence[Slice]) -> Made:
+    """Return how many are chosen, and which objects say so."""
     listed = [
         {
             "decisionGroupIndex": one.index,
@@ -212,15 +244,11 @@ def _status(
         }
         for one in groups
     ]
-    return {
-        **old,
-        "numberOfSelectedClusters": len(choice.chosen),
-        "decisionGroups": listed,
-        "conditions": said,
-    }
+    return {"numberOfSelectedClusters": sum(len(one.clusters) for one in groups), "decisionGroups": listed}
 
 
-def _misconfigured(placement: Obj, message: str, now: datetime) -> Plan:
+def _misconfigured(view: View, message: str, now: datetime) -> Plan:
+    placement = view.placement
     old: Obj = placement.get("status") or {}
     conditions = with_condition(
         old.get("conditions") or (),
@@ -233,8 +261,19 @@ def _misconfigured(placement: Obj, message: str, now: datetime) -> Plan:
     conditions = with_condition(
         conditions, "PlacementSatisfied", "False", reason="Misconfigured", message=message, now=now
     )
-    said = set_status(placement, {**old, "conditions": conditions})
+    done, counted = _nobody(view)
+    said = set_status(placement, {**old, **counted, "conditions": conditions})
     if said is None:
-        return NOTHING
+        return Plan(stages=done, because=message)
     told = Emit(event=warning(placement, "Misconfigured", message, by=BY, now=now))
-    return Plan(stages=(Stage("say so", (said,)), Stage("tell", (told,))), because=message)
+    return Plan(stages=(*done, Stage("say so", (said,)), Stage("tell", (told,))), because=message)
+
+
+def _nobody(view: View) -> tuple[tuple[Stage, ...], Made]:
+    """Return how it is written down that nobody is chosen, and what is said of that; nothing where somebody was."""
+    if any((one.get("status") or {}).get("decisions") for one in view.decisions):
+        return (), {}
+    there = by_number(view.placement, view.decisions)
+    wanted = slices(groups := [Group(index=0)], there)
+    done = stages(view.placement, wanted, there, view.decisions)
+    return done, _counted(view.placement, groups, wanted)

@@ -38,6 +38,14 @@ def admits(
     return True, again
 
 
+def has_run_out(cluster: Obj, tolerations: Sequence[Toleration], now: datetime) -> bool:
+    """Say whether a cluster has a taint that was tolerated for a while, and is no longer."""
+    return any(
+        any(_matches(taint, one) for one in tolerations) and not _tolerated(taint, tolerations, now)[0]
+        for taint in (cluster.get("spec") or {}).get("taints") or ()
+    )
+
+
 def _tolerated(taint: Obj, tolerations: Sequence[Toleration], now: datetime) -> tuple[bool, datetime | None]:
     ending: datetime | None = None
     for one in tolerations:

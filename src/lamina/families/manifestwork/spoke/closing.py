@@ -2,8 +2,9 @@
 What becomes of the records of works: closed ones are emptied, and those whose work has vanished are evicted.
 
 A record that goes is held until everything in it is gone, or has turned out not to be
-ours. A record whose work is not on the hub any more, or that is of another hub, is
-marked, and goes after a while; if the work comes back before, the mark is taken off.
+ours; what is held up stays in it, and what is not is crossed off. A record whose work
+is not on the hub any more, or that is of another hub, is marked, and goes after a while;
+if the work comes back before, the mark is taken off.
 Before anything is deleted over it, the hub is asked for real.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
@@ -20,7 +22,8 @@ from lamina.core.world import Change, World
 from lamina.families.manifestwork.names import APPLIED_WORK, WORK
 from lamina.families.manifestwork.spoke.deeds import Leaving, left
 from lamina.families.manifestwork.spoke.names import APPLIED_CLEANUP, HUB, Agent
-from lamina.families.manifestwork.spoke.record import entries
+from lamina.families.manifestwork.spoke.record import entries, listed
+from lamina.families.manifestwork.spoke.sharing import Shares, nobody_else, sharing
 from lamina.objects import meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.times import moment, stamp
@@ -37,6 +40,7 @@ class View(Struct, frozen=True, kw_only=True):
     kinds: Kinds
     work: Obj | None
     knows_hub: bool
+    shares: Shares = nobody_else
 
     @property
     def is_managed(self) -> bool:
@@ -68,6 +72,7 @@ def gather(agent: Agent, world: World, ref: Ref) -> View | None:
         kinds=world.kinds,
         work=world.get(agent.work_ref(spec.get("manifestWorkName") or "")),
         knows_hub=hub.kinds.preferred(WORK) is not None,
+        shares=partial(sharing, agent, world),
     )
 
 
@@ -118,7 +123,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
 
 
 def _leaving(view: View, answers: Answers) -> tuple[Leaving, ...]:
-    return tuple(left(entry, view.record, view.kinds, answers) for entry in entries(view.record))
+    return tuple(left(entry, view.record, view.kinds, answers, view.shares) for entry in entries(view.record))
 
 
 def _emptied(view: View, answers: Answers, now: datetime) -> Plan:
@@ -130,7 +135,15 @@ def _emptied(view: View, answers: Answers, now: datetime) -> Plan:
         gone = remove_finalizer(view.record, APPLIED_CLEANUP)
         return one_stage("let go", [gone], because="nothing that is in it is left")
     actions = tuple(one.parting.action for one in waiting if one.parting.action is not None)
-    stages = (Stage("delete what is in it", actions),) if actions else ()
+    if actions:
+        stages: tuple[Stage, ...] = (Stage("delete what is in it", actions),)
+    elif len(waiting) < len(leaving):
+        # Whoever looks why it takes so long finds those that are still there, and no others.
+        rest = listed(one.entry for one in waiting)
+        crossed_off = change(view.record, {"status": {"appliedResources": rest}}, subresource="status")
+        stages = (Stage("cross off what is gone", (crossed_off,)),)
+    else:
+        stages = ()
     shown = ", ".join(str(one.entry.resource) for one in waiting[:5])
     more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
     again = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 
 from msgspec import Struct
 
@@ -21,10 +22,11 @@ from lamina.families.manifestwork.spoke.manifest import Manifest, meant
 from lamina.families.manifestwork.spoke.ownership import GONE, Parting, let_go
 from lamina.families.manifestwork.spoke.record import Entry, SetKeys, entries, set_keys
 from lamina.families.manifestwork.spoke.said import find_at
+from lamina.families.manifestwork.spoke.sharing import ALONE, Shares, Sharing
 from lamina.families.manifestwork.spoke.strategies import Writing, writing
 from lamina.families.manifestwork.spoke.view import Seen, View, home_of, seen
 from lamina.objects import meta
-from lamina.objects.kinds import Kinds
+from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Obj
 
 _DENIED_AGAIN = timedelta(seconds=60)
@@ -89,20 +91,17 @@ class Considered(Struct, frozen=True, kw_only=True):
 def considered(view: View, record: Obj, answers: Answers) -> Considered:
     """Return what is done about a work, as far as that is known from what has been answered."""
     keys, wanted = set_keys(record), meant(view.manifests, view.kinds)
-    known = {entry.resource for entry in entries(record)}
-    deeds = tuple(
-        _deed(
-            view, one, record, keys, answers, is_new=view.terms.executor is None and one.resource not in known
-        )
-        for one in view.manifests
-    )
+    known = {entry.resource: entry.uid for entry in entries(record)}
+    deeds = tuple(_deed(view, one, record, keys, known, answers) for one in view.manifests)
     leaving = tuple(
-        left(entry, record, view.kinds, answers) for entry in entries(record) if entry.resource not in wanted
+        left(entry, record, view.kinds, answers, view.shares)
+        for entry in entries(record)
+        if entry.resource not in wanted
     )
     return Considered(deeds=deeds, leaving=leaving)
 
 
-def left(entry: Entry, record: Obj, kinds: Kinds, answers: Answers) -> Leaving:
+def left(entry: Entry, record: Obj, kinds: Kinds, answers: Answers, shares: Shares) -> Leaving:
     """Return what becomes of an object that a record has and nobody means any more."""
     kind = entry.kind(kinds)
     if kind is None:
@@ -114,8 +113,13 @@ def left(entry: Entry, record: Obj, kinds: Kinds, answers: Answers) -> Leaving:
         return Leaving(entry=entry, asks=found.asks)
     if found.unknown:
         return Leaving(entry=entry, parting=Parting(waits=True), is_heard_of=False)
-    parting = let_go(found.obj, entry.uid, record)
+    others = partial(_others, shares, entry.resource, kind, found.obj)
+    parting = let_go(found.obj, entry.uid, record, others)
     return Leaving(entry=entry, parting=parting, is_heard_of=found.is_heard_of)
+
+
+def _others(shares: Shares, resource: Resource, kind: Kind, obj: Obj | None) -> Sharing:
+    return shares(resource, kind, obj) if obj is not None else ALONE
 
 
 def _about_to_be(manifest: Manifest) -> Action:
@@ -128,16 +132,16 @@ def _deed(
     manifest: Manifest,
     record: Obj,
     keys: Mapping[Resource, SetKeys],
+    known: Mapping[Resource, str],
     answers: Answers,
-    *,
-    is_new: bool,
 ) -> Deed:
-    """Return what is done about a manifest; it `is_new` if the record does not know of its object."""
+    """Return what is done about a manifest; `known` are the objects on the record, each with its uid."""
     if manifest.wrong or manifest.kind is None:
         return Deed(manifest=manifest, outcome=Outcome.FAILED, message=manifest.wrong)
     watches = (manifest.ref.api_version, manifest.ref.kind) in view.watched
     found = seen(manifest.kind, manifest.ref, answers, record=meta.name(record), watches=watches)
     makes = manifest.config.strategy.type != "ReadOnly" and not _is_complete(view, manifest)
+    is_new = view.terms.executor is None and manifest.resource not in known
     if found.asks and found.looks_absent and is_new and makes:
         # It goes on the list first in any case, and is looked up for real before it is made.
         return Deed(manifest=manifest, outcome=Outcome.WRITE, action=_about_to_be(manifest))
@@ -152,7 +156,10 @@ def _deed(
     if found.obj is not None and meta.is_deleting(found.obj):
         message = f"{manifest} is being deleted, and is made anew once it is gone"
         return Deed(manifest=manifest, seen=found, outcome=Outcome.FAILED, message=message)
-    wanted = writing(manifest, found.obj, record, keys.get(manifest.resource, SetKeys()), answers)
+    # What is not on the record goes there before it is marked: then is the time to look who else shares in it.
+    is_listed = found.obj is not None and known.get(manifest.resource) == meta.uid(found.obj)
+    others = partial(_others, view.shares, manifest.resource, manifest.kind, found.obj if is_listed else None)
+    wanted = writing(manifest, found.obj, record, keys.get(manifest.resource, SetKeys()), answers, others)
     return _checked(view, manifest, found, wanted, answers)
 
 

@@ -24,7 +24,7 @@ from lamina.objects.types import Made
 _VERBS = ("create", "update", "patch", "get")
 _RBAC = "rbac.authorization.k8s.io"
 _GIVES_RIGHTS = frozenset(("roles", "rolebindings", "clusterroles", "clusterrolebindings"))
-_FORBIDDEN, _EXISTS = 403, 409
+_FORBIDDEN = 403
 
 
 class Verdict(Struct, frozen=True):
@@ -79,11 +79,14 @@ def _without_escalation(account: ServiceAccount, manifest: Manifest, answers: An
             return Verdict((made,))
         case Refused(code=code) if code == _FORBIDDEN:
             return Verdict(denied=_denied(manifest, ", error: permission escalation"))
-        case Refused(code=code, because=because) if code != _EXISTS:
-            return Verdict(wrong=because)
-        case _:
+        case Found() | Refused(code=409):
             # One that is there already is judged before that is noticed.
             return ALLOWED
+        case Refused(because=because):
+            return Verdict(wrong=because)
+        case _:
+            # A binding to a role that is not there: what it gives away nobody can tell before it is.
+            return Verdict(wrong=f"what {manifest} refers to, or its namespace, is not there")
 
 
 def _denied(manifest: Manifest, why: str = "") -> str:

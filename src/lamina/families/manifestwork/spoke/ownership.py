@@ -4,7 +4,7 @@ Whose an object is that was applied, and what becomes of it when its work lets i
     it is                                            it
     not there                                        is let go
     not owned by the record of the work              is let go: it was orphaned, or never ours
-    owned by the record of another work too          loses our mark, and stays
+    owned by the record of another work too          loses our mark, and stays, unless that one lets it go as well
     another than the one that was recorded           is let go: somebody made it anew
     on its way out                                   is waited for
     ours alone                                       is deleted
@@ -12,12 +12,13 @@ Whose an object is that was applied, and what becomes of it when its work lets i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 
 from lamina.core.plan import Action, Delete, change_metadata
 from lamina.families.manifestwork.names import APPLIED_WORK
+from lamina.families.manifestwork.spoke.sharing import ALONE, Sharing
 from lamina.objects import meta
 from lamina.objects.types import Obj, OwnerRef
 
@@ -40,11 +41,24 @@ def marked_anew(before: Obj, after: Obj) -> Collection[str] | None:
     Return the records that an object got or lost as its owners, where nothing else of it changed; else None.
 
     What a thousand works have in common is marked a thousand times, and each mark is
-    news to one work alone.
+    news to one work alone. So is who states a mark: its work may have meant it to go.
     """
     if _unmarked(before) != _unmarked(after):
         return None
-    return {name for name, _ in _marks(before) ^ _marks(after)}
+    old, new = _marks(before), _marks(after)
+    anew = {element for _, element in _stated(before) ^ _stated(after)}
+    return {name for name, uid in old | new if f'k:{{"uid":"{uid}"}}' in anew} | {
+        name for name, _ in old ^ new
+    }
+
+
+def _stated(obj: Obj) -> set[tuple[str, str]]:
+    """Return who states which mark: somebody's name, and the element that the server calls the mark."""
+    return {
+        (f"{entry.get('manager')} {entry.get('operation')}", element)
+        for entry in meta.metadata(obj).get("managedFields") or ()
+        for element in ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get(_OWNERS) or ()
+    }
 
 
 def _marks(obj: Obj) -> set[tuple[str, str]]:
@@ -66,21 +80,30 @@ def _stating(obj: Obj) -> Iterator[Obj]:
             yield {**entry, "time": None, "fieldsV1": {**fields, "f:metadata": own}}
 
 
-def owners(obj: Obj | None, record: Obj, *, orphaned: bool) -> list[OwnerRef]:
+Others = Callable[[], Sharing]
+
+
+def owners(
+    obj: Obj | None, record: Obj, *, orphaned: bool, others: Others = lambda: ALONE
+) -> Sequence[OwnerRef]:
     """Return the owners an object should have: those it has, and the record of its work unless it is orphaned."""
     there, ours = meta.owner_refs(obj) if obj is not None else (), meta.owner_ref(record)
     uid = ours["uid"]
     if orphaned:
         return [one for one in there if one["uid"] != uid]
-    if any(one["uid"] == uid for one in there):
-        return [ours if one["uid"] == uid else one for one in there]
-    return [*there, ours]
+    # The very list that is there where nothing is to change: there may be a thousand in it, and nobody compares them.
+    for one in there:
+        if one["uid"] == uid:
+            return there if one == ours else [ours if other["uid"] == uid else other for other in there]
+    shared = others()
+    stay = [one for one in there if one["uid"] not in shared.go]
+    return [*stay, *(one for one in shared.come if one["uid"] != uid), ours]
 
 
-def claimed(obj: Obj, record: Obj, *, orphaned: bool) -> Action | None:
+def claimed(obj: Obj, record: Obj, *, orphaned: bool, others: Others = lambda: ALONE) -> Action | None:
     """Return what gives an object the owners it should have, or nothing where it has them."""
-    wanted = owners(obj, record, orphaned=orphaned)
-    if wanted == list(meta.owner_refs(obj)):
+    wanted = owners(obj, record, orphaned=orphaned, others=others)
+    if list(wanted) == list(meta.owner_refs(obj)):
         return None
     return change_metadata(obj, ownerReferences=wanted)
 
@@ -95,12 +118,16 @@ class Parting(Struct, frozen=True):
 GONE = Parting()
 
 
-def let_go(obj: Obj | None, uid: str, record: Obj) -> Parting:
+def let_go(obj: Obj | None, uid: str, record: Obj, others: Others = lambda: ALONE) -> Parting:
     """Return what becomes of an object that was recorded under a uid; without one, it was about to be made."""
     if obj is None or not is_ours(obj, record):
         return GONE
-    if any(is_record(one) for one in _others(obj, record)):
-        return Parting(change_metadata(obj, ownerReferences=_others(obj, record)), waits=True)
+    left = _others(obj, record)
+    if uid == meta.uid(obj):
+        shared = others()
+        left = [*(one for one in left if one["uid"] not in shared.go), *shared.come]
+    if any(is_record(one) for one in left):
+        return Parting(change_metadata(obj, ownerReferences=left), waits=True)
     if uid and uid != meta.uid(obj):
         return GONE
     if meta.is_deleting(obj):
@@ -108,5 +135,5 @@ def let_go(obj: Obj | None, uid: str, record: Obj) -> Parting:
     return Parting(Delete(ref=meta.ref(obj), uid=meta.uid(obj)), waits=True)
 
 
-def _others(obj: Obj, record: Obj) -> Sequence[OwnerRef]:
+def _others(obj: Obj, record: Obj) -> list[OwnerRef]:
     return [one for one in meta.owner_refs(obj) if one["uid"] != meta.uid(record)]

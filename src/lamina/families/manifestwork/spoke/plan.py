@@ -34,6 +34,7 @@ from lamina.families.manifestwork.spoke.api import Resource
 from lamina.families.manifestwork.spoke.deeds import Considered, Deed, Outcome, considered
 from lamina.families.manifestwork.spoke.manifest import meant
 from lamina.families.manifestwork.spoke.names import HUB, WORK_CLEANUP, Agent
+from lamina.families.manifestwork.spoke.ownership import is_ours
 from lamina.families.manifestwork.spoke.record import (
     Entry,
     SetKeys,
@@ -164,17 +165,29 @@ def _again(view: View, done: Considered) -> timedelta:
 
 
 def _is_to_be_recorded(record: Obj, done: Considered) -> bool:
-    """Say whether something is about to be made or set that the record does not know of."""
+    """Say whether something is about to be made, marked or set that the record does not know of."""
     known = {entry.resource: entry for entry in entries(record)}
     keys = set_keys(record)
     for deed in done.deeds:
         resource = deed.manifest.resource
         if deed.makes and (resource not in known or known[resource].uid):
             return True
+        if _marks(deed, record) and (
+            resource not in known or known[resource].uid != meta.uid(deed.there or {})
+        ):
+            # Whoever finds it on the list may set our mark, too.
+            return True
         sets = deed.action is not None and _sets_keys(deed.manifest.config.strategy.type)
         if sets and not keys.get(resource, SetKeys()).covers(brought(deed.manifest.obj)):
             return True
     return False
+
+
+def _marks(deed: Deed, record: Obj) -> bool:
+    """Say whether our mark is about to be set on something that is there."""
+    there = deed.there
+    marked = deed.action is not None and not deed.manifest.is_orphaned
+    return marked and there is not None and not is_ours(there, record)
 
 
 def _written_down(view: View, record: Obj, done: Considered) -> Iterator[Action]:

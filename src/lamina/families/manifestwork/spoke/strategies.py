@@ -26,7 +26,7 @@ from lamina.families.manifestwork.spoke.api import ServerSideApply
 from lamina.families.manifestwork.spoke.ignore import IgnoreError, without
 from lamina.families.manifestwork.spoke.manifest import Manifest
 from lamina.families.manifestwork.spoke.names import AGENT, CONFIG_HASH
-from lamina.families.manifestwork.spoke.ownership import claimed, is_record, owners
+from lamina.families.manifestwork.spoke.ownership import Others, claimed, is_record, owners
 from lamina.families.manifestwork.spoke.record import SetKeys
 from lamina.merge.stated import is_stated
 from lamina.objects import meta
@@ -52,20 +52,27 @@ class Writing(Struct, frozen=True):
 AS_WANTED = Writing()
 
 
-def writing(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers) -> Writing:
-    """Return what is written of a manifest; `keys` are those that its object has from manifests before."""
+def writing(
+    manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers, others: Others
+) -> Writing:
+    """
+    Return what is written of a manifest.
+
+    `keys` are those that its object has from manifests before; `others` says whose
+    marks go on it together with its own.
+    """
     strategy = manifest.config.strategy
     match strategy.type:
         case "ReadOnly":
             return AS_WANTED
         case "ServerSideApply":
-            return _applied(manifest, there, record, strategy.server_side_apply, answers)
+            return _applied(manifest, there, record, strategy.server_side_apply, answers, others)
         case "CreateOnly" | "Update" if there is None:
             return Writing(Create(obj=_new(manifest, record)))
         case "CreateOnly":
-            return _claimed(manifest, there, record)
+            return _claimed(manifest, there, record, others)
         case "Update":
-            return _updated(manifest, there, record, keys, answers)
+            return _updated(manifest, there, record, keys, answers, others)
 
 
 def _new(manifest: Manifest, record: Obj) -> Made:
@@ -78,16 +85,20 @@ def _new(manifest: Manifest, record: Obj) -> Made:
     )
 
 
-def _claimed(manifest: Manifest, there: Obj | None, record: Obj) -> Writing:
-    return Writing(claimed(there, record, orphaned=manifest.is_orphaned) if there is not None else None)
+def _claimed(manifest: Manifest, there: Obj | None, record: Obj, others: Others) -> Writing:
+    if there is None:
+        return AS_WANTED
+    return Writing(claimed(there, record, orphaned=manifest.is_orphaned, others=others))
 
 
 # Update
 
 
-def _updated(manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers) -> Writing:
+def _updated(
+    manifest: Manifest, there: Obj | None, record: Obj, keys: SetKeys, answers: Answers, others: Others
+) -> Writing:
     assert there is not None
-    wanted = _replacement(manifest, there, record, keys)
+    wanted = _replacement(manifest, there, record, keys, others)
     if is_same(_content(wanted), _content(there)):
         return AS_WANTED if _is_same_metadata(wanted, there) else Writing(Replace(obj=wanted))
     whole = _became(wanted, there, answers)
@@ -121,14 +132,14 @@ def _became(wanted: Obj, there: Obj, answers: Answers) -> Writing:
             return Writing(Replace(obj=wanted))
 
 
-def _replacement(manifest: Manifest, there: Obj, record: Obj, keys: SetKeys) -> Made:
+def _replacement(manifest: Manifest, there: Obj, record: Obj, keys: SetKeys, others: Others) -> Made:
     """Return an object with the content of a manifest, and with all that is not the manifest's to say."""
     wanted, old = manifest.obj, meta.metadata(there)
     metadata: Made = {key: value for key, value in old.items() if key not in ("managedFields", *_MERGED)}
     parts = {
         "labels": _merged(meta.labels(there), meta.labels(wanted), keys.labels),
         "annotations": _merged(meta.annotations(there), meta.annotations(wanted), keys.annotations),
-        "ownerReferences": owners(there, record, orphaned=manifest.is_orphaned),
+        "ownerReferences": owners(there, record, orphaned=manifest.is_orphaned, others=others),
         "finalizers": list(meta.finalizers(there)),
     }
     metadata |= {key: value for key, value in parts.items() if value}
@@ -185,33 +196,40 @@ def _unowned(obj: Obj) -> Made:
 
 
 def _applied(
-    manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApply, answers: Answers
+    manifest: Manifest,
+    there: Obj | None,
+    record: Obj,
+    how: ServerSideApply,
+    answers: Answers,
+    others: Others,
 ) -> Writing:
     try:
-        body, mark = _body(manifest, there, record, how)
+        body, mark = _body(manifest, there, record, how, others)
     except IgnoreError as wrong:
         return Writing(failed=str(wrong), is_ignore_error=True)
     action = Apply(obj=body, force=how.force, manager=how.field_manager)
     if there is None:
         return Writing(action)
     if mark and meta.annotations(there).get(CONFIG_HASH) == mark:
-        return _claimed(manifest, there, record)
+        return _claimed(manifest, there, record, others)
     if is_stated(there, body, how.field_manager):
-        return _claimed(manifest, there, record)
+        return _claimed(manifest, there, record, others)
     key = digest(["apply", body, how.field_manager, _still(there), _stating(there)])
     asked = Rehearse(obj=body, manager=how.field_manager, key=key, force=how.force)
     match answers.get(asked):
         case None:
             return Writing(asks=(asked,))
         case Found(obj=became) if _is_same_applied(became, there):
-            return _claimed(manifest, there, record)
+            return _claimed(manifest, there, record, others)
         case Refused(code=code, because=because) if code == _CONFLICT:
             return Writing(failed=because)
         case _:
             return Writing(action)
 
 
-def _body(manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApply) -> tuple[Made, str]:
+def _body(
+    manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApply, others: Others
+) -> tuple[Made, str]:
     """Return what is stated of an object, and the mark of it where some fields are not to be."""
     obj: Obj = {key: value for key, value in manifest.obj.items() if key != "status"}
     mark = ""
@@ -222,7 +240,8 @@ def _body(manifest: Manifest, there: Obj | None, record: Obj, how: ServerSideApp
         mark = digest(reduced)
         obj = meta.with_annotation(reduced if there is not None else obj, CONFIG_HASH, mark)
     # Records of other works state their mark under the same name: what is not restated would be taken off.
-    claims = [one for one in owners(there, record, orphaned=manifest.is_orphaned) if is_record(one)]
+    whose = owners(there, record, orphaned=manifest.is_orphaned, others=others)
+    claims = [one for one in whose if is_record(one)]
     return meta.with_metadata(obj, ownerReferences=claims), mark
 
 

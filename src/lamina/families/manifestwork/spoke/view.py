@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from lamina.families.manifestwork.spoke.manifest import Manifest, resolved
 from lamina.families.manifestwork.spoke.names import HUB, Agent
 from lamina.families.manifestwork.spoke.ownership import marked_anew
 from lamina.families.manifestwork.spoke.said import Said, said
+from lamina.families.manifestwork.spoke.sharing import Shares, nobody_else, sharing
 from lamina.objects import meta
 from lamina.objects.digest import digest
 from lamina.objects.kinds import Kind, Kinds
@@ -39,6 +41,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     said: Said
     """What is said of its manifests so far."""
+    shares: Shares = nobody_else
 
     @property
     def generation(self) -> int:
@@ -64,6 +67,7 @@ def gather(agent: Agent, world: World, ref: Ref) -> View | None:
         kinds=world.kinds,
         watched=_watched(agent, world),
         said=said(work.get("status") or {}),
+        shares=partial(sharing, agent, world),
     )
 
 

@@ -4,6 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from lamina.core.controller import decide
+from lamina.core.plan import Plan
+from lamina.core.questions import Answers
 from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME, PLACEMENT_LABEL
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
 from lamina.objects import meta
@@ -11,7 +14,15 @@ from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
 from lamina.paper import planned
 from lamina.paper.kinds import make
-from tests.unit.families.manifestwork.placement.land import DECISION, PLACEMENT, SCORE, Land, labelled, said
+from tests.unit.families.manifestwork.placement.land import (
+    CLUSTER,
+    DECISION,
+    PLACEMENT,
+    SCORE,
+    Land,
+    labelled,
+    said,
+)
 
 UNREACHABLE = {"key": "unreachable", "effect": "NoSelect"}
 
@@ -169,6 +180,24 @@ def test_a_placement_that_makes_no_sense_says_where_and_keeps_its_decisions(
     assert land.chosen() == [["a"]]
 
 
+def test_one_that_has_yet_to_make_sense_has_chosen_nobody(land: Land) -> None:
+    """Whoever waits for its decisions finds them, with nobody in them."""
+    land.clusters("a")
+
+    placement = land.place(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}])
+
+    assert said(placement, "PlacementMisconfigured")[0] == "True"
+    assert said(placement, "PlacementSatisfied")[:2] == ("False", "Misconfigured")
+    assert land.chosen() == [[]]
+    assert placement["status"]["numberOfSelectedClusters"] == 0
+    assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
+
+    placement = land.place()
+
+    assert said(placement, "PlacementMisconfigured")[0] == "False"
+    assert land.chosen() == [["a"]]
+
+
 def test_a_tainted_cluster_is_not_chosen_unless_that_is_tolerated(land: Land) -> None:
     land.clusters("a", spec={"taints": [UNREACHABLE]})
     land.clusters("b")
@@ -192,6 +221,26 @@ def test_a_taint_may_be_tolerated_for_a_while(land: Land) -> None:
     land.scheduled()
 
     assert land.chosen() == [[]]
+
+
+def test_a_taint_that_was_taken_off_unheard_costs_nobody_its_place(land: Land) -> None:
+    """A hub that is shown the past looks before it gives up a cluster: the works there go."""
+    land.clusters("a", spec={"taints": [{**UNREACHABLE, "timeAdded": stamp(land.now)}]})
+    placement = land.place(
+        tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 60}]
+    )
+    seen = land.as_it_is()
+    land.now += timedelta(minutes=2)
+    land.patch(CLUSTER.ref("", "a"), {"spec": {"taints": []}})
+
+    view = PLACEMENTS.gather(seen.world(PLACEMENTS), meta.ref(placement))
+    assert view is not None
+    asked = decide(PLACEMENTS, view, Answers(), land.now)
+    assert isinstance(asked, tuple)
+    plan = decide(PLACEMENTS, view, Answers({one: land.answer(one) for one in asked}), land.now)
+
+    assert isinstance(plan, Plan)
+    assert plan.actions == ()
 
 
 def test_a_taint_against_new_ones_lets_old_ones_stay(land: Land) -> None:

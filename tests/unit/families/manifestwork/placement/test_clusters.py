@@ -2,6 +2,9 @@
 
 from datetime import timedelta
 
+from lamina.core.controller import decide
+from lamina.core.plan import Plan
+from lamina.core.questions import Answers
 from lamina.families.manifestwork.placement.clusters import CLUSTERS, LEASE_NAME, UNAVAILABLE, UNREACHABLE
 from lamina.families.manifestwork.placement.sets import BINDINGS, SETS
 from lamina.objects import meta
@@ -91,6 +94,25 @@ def test_a_cluster_that_falls_silent_is_unknown_after_five_times_its_lease() -> 
 
     heard_of(land)
     assert taints(land) == []
+
+
+def test_a_lease_that_was_renewed_unheard_has_not_run_out() -> None:
+    """A hub that is shown the past looks before it taints anybody: the works of a tainted cluster go."""
+    land = accepted()
+    heard_of(land)
+    seen = land.as_it_is()
+    land.now += 6 * MINUTES
+    land.patch(LEASE.ref("east", LEASE_NAME), {"spec": {"renewTime": micro_stamp(land.now)}})
+
+    view = CLUSTERS.gather(seen.world(CLUSTERS), EAST)
+    assert view is not None
+    asked = decide(CLUSTERS, view, Answers(), land.now)
+    assert isinstance(asked, tuple)
+    plan = decide(CLUSTERS, view, Answers({one: land.answer(one) for one in asked}), land.now)
+
+    assert isinstance(plan, Plan)
+    assert plan.actions == ()
+    assert plan.look_again == 5 * MINUTES
 
 
 def test_one_that_is_not_well_is_unavailable_and_keeps_the_taints_of_others() -> None:

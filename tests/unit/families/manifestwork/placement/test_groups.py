@@ -144,6 +144,29 @@ def test_everybody_is_in_one_place_however_they_come_and_go(rounds: list[set[int
         assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
 
 
+def test_when_everybody_has_left_the_first_object_says_so() -> None:
+    """It was that of a group with a name, and is that of nobody: its number does not climb."""
+    land = ground()
+    land.clusters("a1", "a2", "a3", labels={"env": "canary"})
+    canary = {
+        "groupName": "canary",
+        "groupClusterSelector": {"labelSelector": {"matchLabels": {"env": "canary"}}},
+    }
+    strategy = in_groups(decisionGroups=[canary], clustersPerDecisionGroup=2)
+    land.place(**strategy)
+
+    for cluster in list(land.listed(CLUSTER)):
+        land.delete(meta.ref(cluster))
+    placement = land.scheduled()
+
+    (decision,) = land.listed(DECISION, "team")
+    assert meta.name(decision) == "place-decision-1"
+    assert (meta.labels(decision)[GROUP_INDEX], meta.labels(decision)[GROUP_NAME]) == ("0", "")
+    assert land.chosen() == [[]]
+    assert [one["decisions"] for one in placement["status"]["decisionGroups"]] == [["place-decision-1"]]
+    assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
+
+
 def test_decisions_are_made_before_they_are_spoken_of() -> None:
     land = ground("a")
     land.create({**PLACE})

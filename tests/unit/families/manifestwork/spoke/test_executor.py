@@ -3,9 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
-from lamina.core.questions import Found, Refused, Rehearse
+from lamina.core.questions import Found, Refused, Rehearse, Unserved
+from lamina.objects.kinds import Kinds
 from lamina.objects.types import Made, Obj
-from tests.unit.families.manifestwork.spoke.story import RBAC_ROLE, Spoke, config_map
+from lamina.paper import Paper
+from lamina.paper.kinds import KINDS, kind
+from tests.unit.families.manifestwork.spoke.story import CLAIM, RBAC_ROLE, RECORD, Spoke, config_map
 
 EXECUTOR: Made = {
     "subject": {"type": "ServiceAccount", "serviceAccount": {"namespace": "team", "name": "deployer"}}
@@ -125,6 +128,42 @@ def test_nobody_gives_away_rights_they_do_not_have() -> None:
     assert not spoke.has("r", what=RBAC_ROLE)
     assert spoke.has()
     assert "permission escalation" in spoke.condition_of(0, "Applied")["message"]
+
+
+def test_nobody_is_bound_to_a_role_that_has_yet_to_be_made() -> None:
+    """A server cannot tell what that gives away, and whoever makes the role later would give it away unasked."""
+    binding = kind(RBAC_ROLE.api_version, "RoleBinding", "rolebindings")
+    spoke = Spoke(home=Paper(kinds=Kinds([*KINDS.versions(), RECORD, CLAIM, RBAC_ROLE, binding])))
+    spoke.home.review = Judge()
+    answer = spoke.home.answer
+
+    def strict(question: Any) -> Any:
+        asks = isinstance(question, Rehearse) and question.creates and question.obj["kind"] == "RoleBinding"
+        return Unserved() if asks and not spoke.has("r", what=RBAC_ROLE) else answer(question)
+
+    spoke.home.answer = strict  # type: ignore[method-assign]
+    bound: Made = {
+        "apiVersion": binding.api_version,
+        "kind": "RoleBinding",
+        "metadata": {"name": "b", "namespace": "default"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [],
+    }
+    spoke.ask(bound, executor=EXECUTOR)
+
+    assert not spoke.has("b", what=binding)
+    assert "is not there" in spoke.condition_of(0, "Applied")["message"]
+
+    role = {
+        "apiVersion": RBAC_ROLE.api_version,
+        "kind": "Role",
+        "metadata": bound["metadata"] | {"name": "r"},
+    }
+    spoke.ask(bound, role, executor=EXECUTOR)
+
+    assert spoke.has("r", what=RBAC_ROLE)
+    assert spoke.has("b", what=binding)
+    assert spoke.said("Applied")[0] == "True"
 
 
 def test_a_role_that_is_there_already_is_no_escalation() -> None:

@@ -127,6 +127,25 @@ def test_a_work_that_goes_says_so_and_waits_for_what_is_held_up() -> None:
     assert spoke.hub.at(spoke.work_ref()) is None
 
 
+def test_a_record_that_goes_lists_what_is_held_up_and_no_more() -> None:
+    spoke = Spoke()
+    spoke.ask(config_map("one"), config_map("two"), config_map("three"))
+    for name in ("one", "two"):
+        spoke.home.patch(meta.ref(spoke.there(name)), {"metadata": {"finalizers": ["held/by-somebody"]}})
+    spoke.hub.delete(spoke.work_ref())
+    spoke.run()
+    assert spoke.listed() == [("one", "uid"), ("two", "uid")]
+
+    spoke.home.patch(meta.ref(spoke.there("one")), {"metadata": {"finalizers": None}})
+    spoke.run()
+    assert spoke.listed() == [("two", "uid")]
+
+    spoke.home.patch(meta.ref(spoke.there("two")), {"metadata": {"finalizers": None}})
+    spoke.run()
+    assert spoke.record() is None
+    assert spoke.hub.at(spoke.work_ref()) is None
+
+
 def test_what_somebody_made_anew_is_not_deleted() -> None:
     spoke = Spoke()
     spoke.ask(config_map(a="1"))

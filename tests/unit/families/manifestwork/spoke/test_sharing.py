@@ -1,15 +1,17 @@
-"""Many works that mean one object: each marks it, and none is troubled by the marks of others."""
+"""Many works that mean one object: it is marked for all of them at once, and none is troubled by the marks of others."""
 
 from typing import Any
 
 import pytest
 
-from lamina.core.plan import Replace
+from lamina.core.plan import Action, Patch
+from lamina.core.questions import Found
 from lamina.families.manifestwork.names import WORK_VERSION
-from lamina.families.manifestwork.spoke.ownership import marked_anew
+from lamina.families.manifestwork.spoke.ownership import let_go, marked_anew
+from lamina.families.manifestwork.spoke.sharing import Sharing
 from lamina.objects import meta
 from lamina.objects.types import Made
-from tests.unit.families.manifestwork.spoke.story import Spoke, config_map
+from tests.unit.families.manifestwork.spoke.story import Spoke, config_for, config_map, strategy
 
 
 def mark(name: str, uid: str = "") -> Made:
@@ -67,16 +69,89 @@ def test_a_mark_is_news_to_its_work_and_anything_else_to_everybody(
     assert (set(found) if found is not None else None) == whom
 
 
-def test_each_of_many_works_marks_what_they_share_once() -> None:
-    spoke, names = Spoke(), [f"w{number}" for number in range(12)]
-    for name in names:
-        spoke.want(config_map(a="1"), name=name)
+def test_a_mark_that_somebody_states_no_more_is_news_to_its_work_though_it_is_still_there() -> None:
+    def whose(*marks: Made) -> Made:
+        return {"f:metadata": {"f:ownerReferences": {f'k:{{"uid":"{one["uid"]}"}}': {} for one in marks}}}
+
+    one, two = mark("one"), mark("two")
+    both = stated("agent-two", whose(one, two))
+    before = obj(one, two, managedFields=[stated("agent", whose(one)), both])
+    after = obj(one, two, managedFields=[stated("agent", whose(two)), both])
+
+    assert marked_anew(before, after) == {"one", "two"}
+    assert marked_anew(before, obj(one, two, managedFields=[both])) == {"one"}
+
+
+def owners(spoke: Spoke) -> set[str]:
+    return {owner["name"] for owner in meta.owner_refs(spoke.there())}
+
+
+def touched(spoke: Spoke) -> list[Action]:
+    """Return what was done to the object that is shared."""
+    return [one for one in spoke.home.journal if one.ref.kind == "ConfigMap"]
+
+
+NAMES = [f"w{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize("how", ["Update", "CreateOnly", "ServerSideApply"])
+def test_what_many_works_share_is_marked_for_all_of_them_at_once(how: str) -> None:
+    spoke, shared = Spoke(), config_map(a="1")
+    for name in NAMES:
+        spoke.want(shared, name=name, manifestConfigs=[config_for(shared, **strategy(how))])
     spoke.run()
 
-    assert {owner["name"] for owner in meta.owner_refs(spoke.there())} == {f"hash-{name}" for name in names}
-    written = [one for one in spoke.home.journal if isinstance(one, Replace)]
-    assert len(written) == len(names) - 1, "the first one made it"
-    assert all(spoke.said("Applied", name) == ("True", "AppliedManifestWorkComplete") for name in names)
+    assert owners(spoke) == {f"hash-{name}" for name in NAMES}
+    assert len(touched(spoke)) == 2, "it is made by one of them, and marked by another"
+    assert all(spoke.said("Applied", name) == ("True", "AppliedManifestWorkComplete") for name in NAMES)
+
+
+def test_the_marks_of_all_that_go_together_are_taken_off_at_once() -> None:
+    spoke = Spoke()
+    for name in NAMES:
+        spoke.want(config_map(a="1"), name=name)
+    spoke.run()
+    spoke.home.journal.clear()
+
+    for name in NAMES[:6]:
+        spoke.hub.delete(spoke.work_ref(name))
+    for name in NAMES[6:10]:
+        spoke.want(config_map("other"), name=name)
+    spoke.run()
+
+    assert owners(spoke) == {f"hash-{name}" for name in NAMES[10:]}
+    assert len([one for one in touched(spoke) if one.ref.name == "cm1"]) <= 2
+    assert all(spoke.hub.at(spoke.work_ref(name)) is None for name in NAMES[:6])
+    for name in NAMES[10:]:
+        spoke.hub.delete(spoke.work_ref(name))
+    spoke.run()
+    assert not spoke.has()
+
+
+def test_nobody_marks_for_a_work_that_must_ask_first_or_leaves_it_alone() -> None:
+    """One that acts for somebody is asked whether that one may; one that only reads, or orphans it, has no mark."""
+    spoke, shared = Spoke(), config_map(a="1")
+    account = {"namespace": "default", "name": "sa"}
+    somebody = {"subject": {"type": "ServiceAccount", "serviceAccount": account}}
+    spoke.home.review = lambda body: Found({**body, "status": {"allowed": False}})
+    spoke.ask(shared, name="first")
+    spoke.want(shared, name="reads", manifestConfigs=[config_for(shared, **strategy("ReadOnly"))])
+    spoke.want(shared, name="orphans", deleteOption={"propagationPolicy": "Orphan"})
+    spoke.want(shared, name="asks", executor=somebody)
+    spoke.want(shared, name="second")
+    spoke.run()
+
+    assert owners(spoke) == {"hash-first", "hash-second"}
+
+
+def test_what_one_lets_go_stays_for_another_that_is_about_to_mark_it() -> None:
+    there = obj(mark("ours", "ours"), uid="u1")
+    record = {"metadata": {"name": "ours", "uid": "ours"}}
+
+    parting = let_go(there, "u1", record, lambda: Sharing(come=(mark("next"),)))  # type: ignore[arg-type]
+
+    assert isinstance(parting.action, Patch)
+    assert parting.action.patch == {"metadata": {"ownerReferences": [mark("next")]}}
 
 
 def test_what_is_shared_is_mended_and_goes_with_the_last_of_its_works() -> None:

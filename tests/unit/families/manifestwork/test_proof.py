@@ -1,0 +1,153 @@
+"""Before a rollout is aborted, those that are late are looked at: whoever is shown the past aborts nothing good."""
+
+from datetime import timedelta
+
+from lamina.core.controller import decide
+from lamina.core.plan import Plan
+from lamina.core.questions import Answers, Question
+from lamina.objects import meta
+from lamina.objects.types import Obj
+from tests.unit.families.manifestwork.fleet import (
+    APP,
+    BAD,
+    HUB,
+    OK2,
+    Fleet,
+    everybody,
+    progressive,
+    sent,
+)
+
+
+def decided(seen: Fleet, there: Fleet) -> tuple[Plan, list[Question]]:
+    """Return what a hub does that sees one fleet, and looks at another where it looks for real."""
+    view = HUB.gather(seen.world(HUB), APP)
+    assert view is not None
+    answers, asked = Answers(), list[Question]()
+    while not isinstance(said := decide(HUB, view, answers, there.now), Plan):
+        asked += said
+        answers = answers | {one: there.answer(one) for one in said}
+    return said, asked
+
+
+def rolling(strategy: Obj, clusters: int = 4, content: Obj = OK2) -> Fleet:
+    """Return a fleet that was sent something that its clusters have not answered yet."""
+    fleet = Fleet()
+    fleet.start(clusters=clusters, strategy=strategy)
+    fleet.roll()
+    fleet.want(content)
+    fleet.step()
+    return fleet
+
+
+ALL = everybody(progressDeadline="5s", failureStrategy="AbortAll")
+
+
+def is_aborted(plan: Plan) -> bool:
+    return any("abortedTime" in (getattr(one, "patch", {}).get("status") or {}) for one in plan.actions)
+
+
+def test_a_hub_that_is_shown_the_past_does_not_abort_what_went_well() -> None:
+    there = rolling(ALL)
+    seen = there.as_it_is()
+    there.pass_time(1)
+    there.report()
+    there.pass_time(9)
+
+    plan, asked = decided(seen, there)
+
+    assert asked
+    assert not is_aborted(plan)
+    assert "successfully progressed" in plan.because
+
+
+def test_what_was_read_counts_though_it_was_not_heard() -> None:
+    """The one that seemed late is well; with it, the next two go out."""
+    there = rolling(progressive(maxConcurrency=1))
+    seen = there.as_it_is()
+    there.pass_time(1)
+    there.report()
+    there.pass_time(9)
+
+    plan, _ = decided(seen, there)
+
+    assert not is_aborted(plan)
+    assert sent(plan.actions) == [("c2", "2")]
+
+
+def test_what_really_is_late_is_aborted_and_no_more_is_read_than_it_takes() -> None:
+    there = rolling(ALL, clusters=40, content=BAD)
+    there.report()
+    there.pass_time(6)
+
+    plan, asked = decided(there, there)
+
+    assert is_aborted(plan)
+    assert [str(one.ref.kind) for one in asked] == ["ManifestWork", "PlacementDecision"]  # type: ignore[union-attr]
+
+
+def test_as_many_are_read_as_are_one_too_many() -> None:
+    strategy = everybody(progressDeadline="5s", failureStrategy="AbortAll", maxFailures=3)
+    there = rolling(strategy, clusters=40, content=BAD)
+    there.pass_time(6)
+
+    plan, asked = decided(there, there)
+
+    assert is_aborted(plan)
+    assert len(asked) == 5
+
+
+def gets_well(fleet: Fleet, cluster: str) -> None:
+    work = next(one for one in fleet.works() if meta.namespace(one) == cluster)
+    said = work["status"]["conditions"]
+    well = [{**one, "status": "False"} if one["type"] in ("Progressing", "Degraded") else one for one in said]
+    fleet.patch(meta.ref(work), {"status": {"conditions": well}}, subresource="status")
+
+
+def test_one_that_got_well_unheard_does_not_save_the_others() -> None:
+    there = rolling(ALL, content=BAD)
+    there.report()
+    seen = there.as_it_is()
+    there.pass_time(6)
+    gets_well(there, "c1")
+
+    plan, asked = decided(seen, there)
+
+    assert is_aborted(plan)
+    assert len(asked) == 3
+
+
+def test_a_cluster_that_was_dropped_unheard_is_no_reason() -> None:
+    there = rolling(ALL)
+    there.report("c1", "c2", "c3")
+    seen = there.as_it_is()
+    there.place("place", {0: ["c1", "c2", "c3"]})
+    there.pass_time(6)
+
+    plan, _ = decided(seen, there)
+
+    assert not is_aborted(plan)
+    assert plan.look_again == timedelta(seconds=1)
+
+
+def test_whoever_sees_nothing_but_the_past_gives_up_soon() -> None:
+    there = rolling(ALL, clusters=300)
+    seen = there.as_it_is()
+    there.report()
+    there.pass_time(6)
+
+    plan, asked = decided(seen, there)
+
+    assert plan.actions == ()
+    assert len(asked) <= 2 * 8
+    assert plan.look_again == timedelta(seconds=1)
+
+
+def test_nobody_is_read_where_nothing_is_aborted() -> None:
+    there = rolling(everybody(progressDeadline="5s"), content=BAD)
+    there.report()
+    there.pass_time(6)
+
+    _, asked = decided(there, there)
+
+    assert asked == []
