@@ -16,7 +16,7 @@ import pytest
 
 from lamina.client.kubeconfig import read_kubeconfig
 from lamina.clock import ManualClock
-from lamina.errors import SettingsError, Unavailable
+from lamina.errors import Conflict, SettingsError, Unavailable
 from lamina.testing import BlockingCluster, Cluster, MakeClusters, Refuse
 from lamina.testing.builders import config_map, custom, definition, deployment, edited, frozen, namespace, pod
 
@@ -36,6 +36,20 @@ async def test_nothing_happens_by_itself_while_the_clock_stands_still(cluster: C
 
     assert len(await cluster.list("pods", "default")) == 3
     assert "readyReplicas" not in (await cluster.get(web))["status"]
+
+
+async def test_whoever_is_refused_can_see_why(cluster: Cluster) -> None:
+    """Who reads anew and tries again as long as there is a conflict does not wait for themselves."""
+    made = await cluster.client.create(config_map("settings", {"colour": "red"}))
+    first = asyncio.create_task(cluster.client.update({**made, "data": {"colour": "blue"}}))
+    await asyncio.sleep(0)
+    assert not first.done()
+
+    with pytest.raises(Conflict):
+        await cluster.client.update({**made, "data": {"colour": "green"}})
+
+    assert (await cluster.get(made))["data"] == {"colour": "blue"}
+    await first
 
 
 async def test_a_deployment_that_fails_says_so_when_its_deadline_has_passed(cluster: Cluster) -> None:

@@ -128,6 +128,9 @@ class Api:
                 kind = self._find(path)
                 verb, answer = await self._tried(plane, request, path, kind)
         except ApiError as error:
+            if request.method != "GET":
+                # Nobody is refused for something they cannot see yet: in one process they might ask for ever.
+                await self._plane.store.caught_up()
             answer = in_form(request, error_answer(error))
         except StoreError as error:
             log.error("store failed", method=request.method, path=request.path, because=str(error))

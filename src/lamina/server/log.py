@@ -26,6 +26,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lamina.errors import AlreadyExists, Conflict, Gone, NotFound, StoreError, TooLarge
@@ -185,9 +186,16 @@ class Log(ABC):
                 self._awaited.remove(entry)
 
     async def settled(self, row: Row) -> None:
-        if row.version <= self._version:
+        await self._until(row.version)
+
+    async def caught_up(self) -> None:
+        with suppress(StoreError):
+            await self._until(self._given_out)
+
+    async def _until(self, version: int) -> None:
+        if version <= self._version:
             return
-        entry = (row.version, asyncio.get_running_loop().create_future(), True)
+        entry = (version, asyncio.get_running_loop().create_future(), True)
         self._awaited.append(entry)
         try:
             await entry[1]

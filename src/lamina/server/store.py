@@ -150,6 +150,10 @@ class Store(Protocol):
         """Return once a row from `newest` is committed; raises StoreError when it turns out not to be."""
         ...
 
+    async def caught_up(self) -> None:
+        """Return once all that was written so far is committed, or has turned out not to be."""
+        ...
+
     def list(
         self,
         bucket: str,

@@ -56,6 +56,9 @@ class View:
     async def settled(self, row: Row) -> None:
         await self._log.settled(row)
 
+    async def caught_up(self) -> None:
+        await self._log.caught_up()
+
     def list(
         self,
         bucket: str,
