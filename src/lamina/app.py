@@ -106,6 +106,7 @@ class App:
         self.store = self._open_store()
         self._stack.push_async_callback(self.store.close)
         opened = open_socket(self.settings.host, self.settings.port)
+        self._stack.callback(opened.close)
         host, self._port = opened.getsockname()[:2]
         self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._port}"
         self.cluster = self._make("", self.store, Authenticator({self.token: ADMIN}))

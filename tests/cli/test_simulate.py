@@ -255,6 +255,6 @@ def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: L
     assert f"{well} 2: " in changed.stdout.splitlines()[-1]
     assert "NOT WELL" not in back.stdout
     assert f"{well} 1: " in back.stdout.splitlines()[-1]
-    # Read as one version and applied as another it is one object, which here has no clusters to go to.
+    # Read as one version and applied as another it is one object, which here has no placement.
     (ending,) = json.loads(read.stdout)["endings"]
-    assert ending["because"].startswith("no cluster is selected")
+    assert ending["because"] == "placement everywhere is not there; works stay as they are"

@@ -9,8 +9,8 @@ import pytest
 from lamina.client.client import Client, What
 from lamina.client.inprocess import InProcessTransport
 from lamina.client.limited import LimitedTransport
-from lamina.core.plan import Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
-from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound, NotLeading
+from lamina.core.plan import Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
+from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound, NotLeading
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
@@ -321,3 +321,19 @@ async def test_of_many_events_about_one_object_only_so_many_are_told() -> None:
 
     assert [asked[1] for asked in writer.asked] == ["e0", "e1", "e3"]
     assert outcome.refused == ()
+
+
+@pytest.mark.parametrize("optional", [True, False])
+async def test_what_is_stated_though_there_may_be_no_place_for_it_holds_nothing_up(optional: bool) -> None:
+    """A definition without a schema for its status makes a server refuse whatever is stated there."""
+    notes = Notes(
+        a=Invalid("failed to create typed patch object: .status.conditions: field not declared in schema")
+    )
+    first = Apply(obj=thing("a"), subresource="status", optional=optional)
+
+    outcome = await Executor(notes, manager="m").run(
+        plan(Stage("one", (first,)), Stage("two", (Create(obj=thing("b")),)))
+    )
+
+    assert [one.action for one in outcome.refused] == ([] if optional else [first])
+    assert [what[1] for what in notes.asked] == (["a", "b"] if optional else ["a"])

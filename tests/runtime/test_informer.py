@@ -30,7 +30,7 @@ class Follower:
         self._told = asyncio.Event()
         what = Subscription(CONFIG_MAP, card, metadata_only=True, named=named)
         self.informer = Informer(what, self._tell)
-        self._stream = Following(Client(script), what, structlog.get_logger())
+        self._stream = Following(Client(script), what, structlog.get_logger(), part=lambda others: None)
         self._stream.carry(self.informer)
 
     async def run(self) -> None:

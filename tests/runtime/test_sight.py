@@ -40,7 +40,7 @@ class Seeing:
         client = Client(script)
         what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
         self.informer = Informer(what, lambda change: None)
-        self.following = Following(client, what, structlog.get_logger())
+        self.following = Following(client, what, structlog.get_logger(), part=lambda others: None)
         self.following.carry(self.informer)
         self.sight = Sight(client, Gone(), patience=patience)
         self.sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: self.informer})
@@ -203,6 +203,25 @@ async def test_versions_of_one_cluster_are_not_compared_with_those_of_another() 
         await asyncio.sleep(0)
         assert not waiting.done()
         hub.informer.reached("5")
+        await waiting
+
+
+async def test_whoever_waits_for_a_write_to_be_seen_waits_for_whoever_follows_it_then() -> None:
+    what = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
+    first, second = (Informer(what, lambda change: None) for _ in range(2))
+    sight = Sight(Client(Script()), Gone(), patience=60)
+    sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: first})
+    waiting = asyncio.ensure_future(sight.caught_up([Written(A, "uid-a", 5)]))
+    await asyncio.sleep(0)
+
+    first.end()
+    sight.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: second})
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    second.end()
+
+    async with asyncio.timeout(30):
         await waiting
 
 

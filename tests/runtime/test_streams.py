@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+import orjson
 import pytest
 import structlog
 
 from lamina.client.client import Client
 from lamina.core.world import Change, card, whole
+from lamina.errors import Forbidden, Gone
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.types import Obj
+from lamina.runtime.informer import Informer
 from lamina.runtime.informers import Informers
+from lamina.runtime.stream import Stream as Following
 from lamina.runtime.subscriptions import Subscription
 from tests.runtime.scripted import Script, Stream, bookmark, config_map
 
@@ -21,6 +26,7 @@ ALL = Subscription(CONFIG_MAP, whole, metadata_only=False, named="")
 CARDS = Subscription(CONFIG_MAP, card, metadata_only=True, named="")
 NAMED = Subscription(CONFIG_MAP, whole, metadata_only=False, named="b")
 THERE = ALL._replace(namespace="elsewhere")
+HERE = ALL._replace(namespace="default")
 
 
 class Ear:
@@ -129,17 +135,117 @@ async def test_whoever_is_carried_along_may_leave(script: Script, informers: Inf
     assert len(script.asked) == 1
 
 
-async def test_those_who_stay_when_a_stream_goes_know_what_they_knew_and_follow_on_their_own(
+async def test_those_who_stay_are_followed_on_when_the_one_they_were_carried_by_leaves(
     script: Script, informers: Informers
 ) -> None:
-    script.reply("GET", PATH, there("stays", "goes", version=5), there("stays", version=9))
-    ear = Ear()
-    before = informers.arrange({ALL: [], CARDS: [ear]})[CARDS]
+    first, second = there("a", version=5), Stream()
+    script.reply("GET", PATH, first, second)
+    ear, gone = Ear(), Ear()
+    before = informers.arrange({ALL: [gone], CARDS: [ear]})[CARDS]
     await informers.settled()
 
     after = informers.arrange({CARDS: [ear]}, Kinds([CONFIG_MAP]))[CARDS]
+    assert after is before and after.settled.is_set() and not after.has_ended
+    first.send("ADDED", config_map("b", 6))
+    await ear.hears(2)
+    first.end()
+    # Whoever asks again asks for what is wanted by now, from where the other ended.
+    second.send("DELETED", config_map("a", 7))
+
+    assert await ear.hears(3) == ["+a", "+b", "-a"]
+    assert accepts(script) == [False, True]
+    assert script.asked[-1].query["resourceVersion"] == "6"
+    assert gone.heard == ["+a"]
+
+
+async def test_a_stream_ends_with_the_last_one_it_carries(script: Script, informers: Informers) -> None:
+    script.reply("GET", PATH, there("a", version=5))
+    informers.arrange({ALL: [], CARDS: []})
     await informers.settled()
 
-    assert before.has_ended and not after.has_ended
-    assert accepts(script) == [False, True]
-    assert await ear.hears(4) == ["+stays", "+goes", "~stays", "-goes"]
+    informers.arrange({CARDS: []}, Kinds([CONFIG_MAP]))
+    (task,) = informers._streams.values()
+    informers.arrange({}, Kinds([CONFIG_MAP]))
+
+    await asyncio.wait([task])
+    assert task.cancelled() and not informers._streams
+
+
+@pytest.mark.parametrize(
+    ("fewer", "path", "fields"),
+    [(HERE, "/api/v1/namespaces/default/configmaps", ""), (NAMED, PATH, "metadata.name=b")],
+    ids=["of one namespace", "of one name"],
+)
+async def test_who_may_not_see_all_may_still_see_some(
+    script: Script, informers: Informers, fewer: Subscription, path: str, fields: str
+) -> None:
+    refused = Forbidden("not all of them")
+    if path == PATH:
+        script.reply("GET", PATH, refused, there("b", version=5), refused)
+    else:
+        script.reply("GET", PATH, refused)
+        script.reply("GET", path, there("b", version=5))
+    ear = Ear()
+
+    following = informers.arrange({ALL: [], CARDS: [], fewer: [ear]})
+    async with asyncio.timeout(30):
+        await informers.settled()
+
+    assert await ear.hears(1) == ["+b"]
+    assert following[fewer].seen == 5
+    assert not following[ALL].shelf.count and not following[CARDS].shelf.count
+    assert any(
+        asked.path == path and asked.query.get("fieldSelector", "") == fields for asked in script.asked[1:]
+    )
+
+
+async def test_what_one_does_not_understand_costs_neither_the_others_nor_what_was_known_of_it(
+    script: Script, informers: Informers
+) -> None:
+    def picky(obj: Obj) -> Obj:
+        if meta.resource_version(obj) == "6":
+            raise ZeroDivisionError
+        return obj
+
+    first, again = there("a", "b", version=5), there("a", "b", version=6)
+    script.reply("GET", PATH, first, again)
+    choosy = ALL._replace(keep=picky)
+    ears = {what: Ear() for what in (choosy, ALL)}
+    following = informers.arrange({what: [ear] for what, ear in ears.items()})
+    await informers.settled()
+
+    first.send("MODIFIED", config_map("a", 6))
+    first.send("MODIFIED", config_map("b", 7))
+    await ears[ALL].hears(4)
+    assert ears[ALL].heard == ["+a", "+b", "~a", "~b"]
+    assert ears[choosy].heard == ["+a", "+b", "~b"]
+
+    first.lines.put_nowait(orjson.dumps({"type": "ERROR", "object": Gone("too old").status()}) + b"\n")
+    again.send("ADDED", config_map("c", 8))
+    await ears[choosy].hears(4)
+    assert ears[choosy].heard == ["+a", "+b", "~b", "+c"]
+    assert {informer.seen for informer in following.values()} == {8}
+
+
+async def test_a_listing_that_somebody_could_not_take_in_is_told_to_everybody_again(script: Script) -> None:
+    """Not taken up where it ended: of those who come after him, nobody would know what is there no more."""
+    script.reply("GET", PATH, there("a", version=5), there("b", version=6), there("b", version=6))
+    mistakes = [ZeroDivisionError()]
+
+    def tell(change: Change) -> None:
+        if change.after is None and mistakes:
+            raise mistakes.pop()
+
+    stream = Following(Client(script), ALL, structlog.get_logger(), part=lambda others: None)
+    one, other = Informer(ALL, tell), Informer(CARDS, lambda change: None)
+    for informer in (one, other):
+        informer.see(config_map("gone", 1))
+        stream.carry(informer)
+    task = asyncio.create_task(stream.run())
+    async with asyncio.timeout(30):
+        await other.settled.wait()
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert all("resourceVersion" not in asked.query for asked in script.asked)
+    assert [[meta.name(obj) for obj in informer.shelf.every()] for informer in (one, other)] == [["b"], ["b"]]

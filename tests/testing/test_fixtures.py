@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import socket
 import ssl
 import threading
+import warnings
 import weakref
 from datetime import timedelta
 from typing import Any
@@ -14,9 +16,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from lamina.app import App
 from lamina.client.kubeconfig import read_kubeconfig
 from lamina.clock import ManualClock
 from lamina.errors import Conflict, SettingsError, Unavailable
+from lamina.settings import Settings
 from lamina.testing import BlockingCluster, Cluster, MakeClusters, Refuse
 from lamina.testing.builders import config_map, custom, definition, deployment, edited, frozen, namespace, pod
 
@@ -134,6 +138,30 @@ async def test_kinds_of_ones_own_are_served_at_once(cluster: Cluster) -> None:
     assert await cluster.is_gone(widget)
 
 
+async def test_a_watch_hears_of_the_end_of_its_kind_wherever_that_is_said(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamina.server.verbs.watch._AFTER_KIND", 0.0)
+    await cluster.given(definition("Thing"))
+    await cluster.list("Thing")
+    (kind,) = [one for one in cluster.client.known if one.kind == "Thing"]
+    answer = await cluster.embedded.request(
+        "GET",
+        kind.path(),
+        "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
+    )
+    body: Any = answer.body
+    assert b"initial-events-end" in await anext(body)
+
+    *_, watcher = list[Any](cluster.embedded.api.plane.watchers)
+
+    # Where no loop runs.
+    await asyncio.to_thread(watcher.retire)
+
+    async with asyncio.timeout(30):
+        assert [piece async for piece in body] == []
+
+
 async def test_clusters_know_nothing_of_each_other_and_share_a_clock(clusters: MakeClusters) -> None:
     east, west = await clusters("east", "west")
     await east.given(deployment("web"))
@@ -164,6 +192,35 @@ def test_settings_that_make_no_sense_are_refused_and_leave_nothing_behind(
     assert threading.active_count() == before
 
 
+def test_a_cluster_that_is_never_entered_leaves_nothing_open() -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        BlockingCluster()
+        gc.collect()
+
+    assert not [one for one in warned if one.category is ResourceWarning]
+
+
+async def test_a_listener_that_does_not_come_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[socket.socket] = []
+
+    async def refuse(opened: socket.socket, *others: object) -> None:
+        given.append(opened)
+        raise OSError("no more files")
+
+    monkeypatch.setattr("lamina.testing.cluster.listen", refuse)
+    monkeypatch.setattr("lamina.app.listen", refuse)
+
+    with pytest.raises(OSError, match="no more files"):
+        async with Cluster(simulate="off") as cluster:
+            await cluster.kubeconfig()
+    with pytest.raises(OSError, match="no more files"):
+        async with App(Settings(ephemeral=True, simulate="off", families="none", port=0)):
+            pass
+
+    assert [opened.fileno() for opened in given] == [-1, -1]
+
+
 def test_a_cluster_of_another_loop_says_so_and_keeps_nobody_waiting(
     blocking_cluster: BlockingCluster,
 ) -> None:
@@ -174,6 +231,8 @@ def test_a_cluster_of_another_loop_says_so_and_keeps_nobody_waiting(
         asyncio.run(use())
     with pytest.raises(RuntimeError, match="give the test and its fixtures one loop_scope"):
         asyncio.run(blocking_cluster.cluster.pass_time(minutes=1))
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(blocking_cluster.cluster.kubeconfig())
 
 
 @pytest.mark.lamina(families="metacontroller", simulate="off")

@@ -86,6 +86,13 @@ def test_whoever_is_named_is_believed_whoever_signed_for_them(tmp_path: Path) ->
     shake_hands(trusting(between.certificate.decode()), hook.serving(tmp_path))
 
 
+def test_a_host_that_is_named_as_a_subject_alone_is_not_believed(tmp_path: Path) -> None:
+    authority = Signer("authority")
+
+    with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
+        shake_hands(trusting(authority.certificate.decode()), Signer(HOST, authority).serving(tmp_path))
+
+
 def test_nobody_else_is_believed(tmp_path: Path) -> None:
     hook = Signer(HOST, Signer("somebody"), is_authority=False)
 

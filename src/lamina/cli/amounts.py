@@ -10,16 +10,20 @@ _LONGEST = 1e9
 """Longer than anybody waits, in seconds, and short enough to be added to any date of today."""
 
 
-def length(text: str, name: str) -> float:
-    """Return the seconds of `90s`, `1h30m`, `2d` or a bare number of seconds; `name` is what it is for."""
+def length(text: str, name: str, *, or_none: bool = False) -> float:
+    """
+    Return the seconds of `90s`, `1h30m`, `2d` or a bare number of seconds; `name` is what it is for.
+
+    With `or_none`, no time at all is a length, too.
+    """
     try:
         seconds = parse_duration(text).total_seconds()
     except ValueError:
         try:
             seconds = duration(text)
         except (ValueError, KeyError):
-            seconds = 0.0
-    if not 0 < seconds < _LONGEST:
+            seconds = -1.0
+    if not (0 < seconds < _LONGEST or (or_none and seconds == 0)):
         raise SettingsError(f"{name}: expected a length of time such as 30s, 10m or 1d, got {text!r}")
     return seconds
 

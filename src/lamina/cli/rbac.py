@@ -101,7 +101,7 @@ def rbac(
         _print(_of_agent(agent, name, account), output)
         click.echo(_ON_ITS_OWN, err=True)
         return
-    wanted = chosen(families, Manner(schedules=scheduler))
+    wanted = chosen(families, Manner(schedules=scheduler, registers=scheduler))
     needed = _process(install, bool(hooks))
     if hooks:
         needed.join(_of(wanted, asyncio.run(_declared(hooks))))

@@ -44,9 +44,7 @@ _AT_ONCE = timedelta(seconds=1)
 
 def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
     """Return a length of time, as everywhere on the command line; none at all is one too."""
-    if text in ("0", "0s"):
-        return timedelta(0)
-    return timedelta(seconds=length(text, option.opts[0]))
+    return timedelta(seconds=length(text, option.opts[0], or_none=True))
 
 
 _FILE = click.Path(path_type=Path, allow_dash=True)

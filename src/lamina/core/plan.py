@@ -88,6 +88,8 @@ class Apply(Struct, frozen=True, kw_only=True):
     manager: str = ""
     """Under which name, where it is not the controller's own."""
     subresource: str = ""
+    optional: bool = False
+    """Whether it holds nothing up where the server refuses it."""
     cluster: str = ""
 
     @property

@@ -156,10 +156,15 @@ class Executor:
             case Replace(obj=obj, subresource=subresource):
                 answer = await writer.update(obj, subresource=subresource, manager=manager)
                 return _result(ref, answer)
-            case Apply(obj=obj, force=force, manager=name, subresource=subresource):
-                answer = await writer.apply(
-                    obj, manager=name or manager, force=force, subresource=subresource
-                )
+            case Apply(obj=obj, force=force, manager=name, subresource=subresource, optional=optional):
+                try:
+                    answer = await writer.apply(
+                        obj, manager=name or manager, force=force, subresource=subresource
+                    )
+                except ApiError:
+                    if optional:
+                        return ()
+                    raise
                 return _result(ref, answer)
             case Post(body=body, subresource=subresource):
                 # What was posted is not the object; what becomes of the object is seen when it comes.

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lamina.client.client import Client
 from lamina.core.controller import EVERYWHERE, Watch
@@ -47,6 +46,14 @@ class Onlooker(Protocol):
     def overhear(self, change: Change) -> None: ...
 
 
+class _Opened(NamedTuple):
+    """Where everything runs that looking takes, and who is told when something is to be seen."""
+
+    group: asyncio.TaskGroup
+    changed: Callable[[Lookout], None]
+    seen: Callable[[Lookout], None]
+
+
 class Horizon:
     """
     All clusters, each seen through a lookout of its own.
@@ -63,9 +70,7 @@ class Horizon:
         self._catalogue = self._kinds_of(client)
         self._lookouts: dict[str, Lookout] = {}
         self._closed = False
-        self._group: asyncio.TaskGroup
-        self._changed: Callable[[Lookout], None]
-        self._seen: Callable[[Lookout], None]
+        self._opened: _Opened | None = None
 
     def __iter__(self) -> Iterator[Lookout]:
         """Yield every lookout, the one at home first."""
@@ -89,7 +94,7 @@ class Horizon:
         From now on, `changed` is called when a cluster serves other kinds than
         before, and `seen` when another cluster has been seen for the first time.
         """
-        self._group, self._changed, self._seen = group, changed, seen
+        self._opened = _Opened(group, changed, seen)
         home = self._lookouts[""] = Lookout("", self._client, self._catalogue, group, self._log)
         home.keep_up(partial(changed, home))
         for cluster, client in self.others.items():
@@ -104,9 +109,7 @@ class Horizon:
         self.close()
         for lookout in self._lookouts.values():
             lookout.forget()
-        with suppress(AttributeError):
-            # Unless nobody ever looked.
-            del self._group, self._changed, self._seen
+        self._opened = None
         self._lookouts = {}
 
     def bind(self, cluster: str, client: Client) -> None:
@@ -124,10 +127,11 @@ class Horizon:
             self._lookouts.pop(cluster).end()
 
     def _add(self, cluster: str, client: Client) -> None:
-        log = self._log.bind(cluster=cluster)
-        lookout = Lookout(cluster, client, self._kinds_of(client), self._group, log)
+        assert self._opened is not None, "nobody looks"
+        group, changed, seen = self._opened
+        lookout = Lookout(cluster, client, self._kinds_of(client), group, self._log.bind(cluster=cluster))
         self._lookouts[cluster] = lookout
-        lookout.attend(partial(self._changed, lookout), partial(self._seen, lookout))
+        lookout.attend(partial(changed, lookout), partial(seen, lookout))
 
     def _kinds_of(self, client: Client) -> Catalogue:
         return Catalogue(client, self._log, period=self._discovers)

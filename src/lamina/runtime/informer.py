@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from lamina.core.world import Change
+from lamina.logs import Logger
+from lamina.logs import log as default_log
 from lamina.objects import meta
 from lamina.objects.types import Obj
 from lamina.runtime.memory import Shelf
@@ -24,11 +26,17 @@ class Informer:
 
     `settled` is set once everything that existed has been seen, or once it is
     clear that it cannot be seen, or that nobody looks any more. `seen` is the version up to which everything
-    that happened is on the shelf.
+    that happened is on the shelf. An object of which it is not understood what to keep stays as it was known.
     """
 
-    def __init__(self, what: Subscription, tell: Callable[[Change], None], cluster: str = "") -> None:
-        self.what, self._cluster = what, cluster
+    def __init__(
+        self,
+        what: Subscription,
+        tell: Callable[[Change], None],
+        cluster: str = "",
+        log: Logger = default_log,
+    ) -> None:
+        self.what, self._cluster, self._log = what, cluster, log
         self.shelf = Shelf(what.kind)
         self.settled = asyncio.Event()
         self.has_ended = False
@@ -51,10 +59,13 @@ class Informer:
         """Take note that nobody follows this any more: whoever waits for it should look for it elsewhere."""
         self.has_ended = True
         self.settled.set()
+        for _, happened in self._waiting:
+            if not happened.done():
+                happened.set_result(None)
 
     async def wait_until(self, is_so: Callable[[], bool]) -> None:
-        """Wait for what is on the shelf to make something true."""
-        if is_so():
+        """Wait for what is on the shelf to make something true, or for nobody to follow it any more."""
+        if self.has_ended or is_so():
             return
         happened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((is_so, happened))
@@ -85,10 +96,13 @@ class Informer:
 
     def see(self, obj: Obj) -> None:
         """Take in an object as it is now."""
-        if self._fresh is None:
-            self._put(obj)
-        else:
-            self._list(obj, self._fresh)
+        try:
+            if self._fresh is None:
+                self._put(obj)
+            else:
+                self._list(obj, self._fresh)
+        except Exception:
+            self._misunderstood(obj)
 
     def lose(self, obj: Obj) -> None:
         """Take note that an object has gone; one that came after it and has its name has not."""
@@ -118,7 +132,10 @@ class Informer:
             if listed is None:
                 self._drop(*place)
             else:
-                self._remember(listed)
+                try:
+                    self._remember(listed)
+                except Exception:
+                    self._misunderstood(listed)
         self.reached(version)
         self.settled.set()
 
@@ -134,6 +151,8 @@ class Informer:
         """Take in one of those that exist; what contradicts something that seems newer is kept for the end."""
         before = self.shelf.get(*_key(obj))
         differs = before is not None and _identity(before) != _identity(obj)
+        # It exists, whether or not it is understood.
+        fresh[_key(obj)] = None
         self._put(obj)
         fresh[_key(obj)] = obj if differs and self.shelf.get(*_key(obj)) is before else None
 
@@ -147,6 +166,10 @@ class Informer:
         before = self.shelf.put(kept)
         self._tell(Change(self.what.kind, before, kept, self._cluster))
         self._look_up()
+
+    def _misunderstood(self, obj: Obj) -> None:
+        # Others hear of the same objects, and of others after this one: what is wrong with it is its own affair.
+        self._log.exception("an object was not understood", kind=self.what.kind.kind, object=meta.name(obj))
 
     def _drop(self, namespace: str, name: str) -> None:
         before = self.shelf.drop(namespace, name)

@@ -30,7 +30,7 @@ class Informers:
         self.gone = Gone()
         self._watcher, self._group, self._log, self._cluster = watcher, group, log, cluster
         self._running: dict[Subscription, Informer] = {}
-        self._streams: dict[Subscription, tuple[Stream, asyncio.Task[None]]] = {}
+        self._streams: dict[Stream, asyncio.Task[None]] = {}
         self._listeners: dict[Subscription, Sequence[Hear]] = {}
         self._left: dict[object, Shelf] = {}
 
@@ -46,23 +46,21 @@ class Informers:
         and those who have gone in between are noticed. Of what is served and
         nobody wants, nothing is remembered.
         """
-        if gone := [what for what in self._running if what not in wanted]:
+        if gone := {what: None for what in self._running if what not in wanted}:
             subjects = {what.subject for what in wanted}
-            for what in self._left_behind(gone):
+            self._leave_behind(gone)
+            for what in gone:
                 informer = self._running.pop(what)
                 informer.end()
                 if informer.shelf.count and (what.subject in subjects or not what.named):
                     self._left[what.subject] = informer.shelf
         self._listeners = dict(wanted)
         new = [what for what in wanted if what not in self._running]
-        for what, carried in _together(new).items():
-            stream = Stream(self._watcher, what, self._log)
-            for one in carried:
-                informer = self._running[one] = Informer(one, self._teller(one), self._cluster)
-                if self._left and (left := self._left.pop(one.subject, None)):
-                    informer.inherit(left)
-                stream.carry(informer)
-            self._streams[what] = stream, self._group.create_task(stream.run())
+        for what in new:
+            informer = self._running[what] = Informer(what, self._teller(what), self._cluster, self._log)
+            if self._left and (left := self._left.pop(what.subject, None)):
+                informer.inherit(left)
+        self._follow([self._running[what] for what in new])
         self._left = {
             subject: shelf
             for subject, shelf in self._left.items()
@@ -74,17 +72,22 @@ class Informers:
         """Know nothing any more, once all streams have ended."""
         self._running, self._streams, self._listeners, self._left = {}, {}, {}, {}
 
-    def _left_behind(self, gone: Collection[Subscription]) -> Iterable[Subscription]:
-        """End streams and return who loses theirs: those who go, and those who were carried along by one that goes."""
-        left = dict.fromkeys(gone)
-        for what, (stream, task) in list(self._streams.items()):
-            if what in left:
-                del self._streams[what]
+    def _follow(self, informers: Sequence[Informer]) -> None:
+        """Have these told what they are about, by as few streams as that takes."""
+        those = {informer.what: informer for informer in informers}
+        for what, carried in _together(those).items():
+            stream = Stream(self._watcher, what, self._log, part=self._follow)
+            for one in carried:
+                stream.carry(those[one])
+            self._streams[stream] = self._group.create_task(stream.run())
+
+    def _leave_behind(self, gone: Collection[Subscription]) -> None:
+        """Have those who go told nothing more; a stream ends with the last one it carries."""
+        for stream, task in list(self._streams.items()):
+            stream.leave_behind(gone)
+            if not stream.is_needed:
+                del self._streams[stream]
                 task.cancel()
-                left |= dict.fromkeys(stream.end())
-            else:
-                stream.leave_behind(gone)
-        return left
 
     def is_following(self, what: Subscription) -> bool:
         return what in self._running

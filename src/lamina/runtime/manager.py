@@ -74,7 +74,7 @@ class Manager:
         self._stirred = asyncio.Event()
         self._teller = Teller(self._is_busy, self._log)
         self._horizon = Horizon(client, others, self._log, discovers)
-        self._group: asyncio.TaskGroup
+        self._group: asyncio.TaskGroup | None = None
         self._rooms: list[Room] = []
 
     async def ready(self) -> None:
@@ -167,9 +167,7 @@ class Manager:
 
     def _disband(self) -> None:
         """Know nobody any more: whoever ran here knew each other, and would stay until somebody looks for garbage."""
-        with suppress(AttributeError):
-            # Unless nothing ever began.
-            del self._group
+        self._group = None
         self._horizon.end()
         for seat in self._seats.values():
             seat.end()
@@ -287,7 +285,8 @@ class Manager:
 
     def _employ(self) -> None:
         """Compare the controllers there should be with those there are; at the end nobody is employed any more."""
-        if self._ends:
+        group = self._group
+        if self._ends or group is None:
             return
         should: dict[str, AnyController] = {one.name: one for one in self._fixed}
         for room in self._rooms:
@@ -306,12 +305,14 @@ class Manager:
                 del self._seats[name]
                 self._log.debug("controller stopped", controller=name)
                 if name not in should:
-                    self._group.create_task(seat.take_leave())
+                    group.create_task(seat.take_leave())
         for name, controller in should.items():
             if name not in self._seats:
-                self._seats[name] = self._seat(controller, after=leaving.get(name, ()))
+                self._seats[name] = self._seat(controller, group, after=leaving.get(name, ()))
 
-    def _seat(self, controller: AnyController, after: Sequence[asyncio.Task[None]]) -> Seat:
+    def _seat(
+        self, controller: AnyController, group: asyncio.TaskGroup, after: Sequence[asyncio.Task[None]]
+    ) -> Seat:
         check(controller.name, next(iter(self._horizon)).kinds, controller.watches)
         meter = self._meters(controller.name)
         worker: Worker[object] = Worker(
@@ -336,6 +337,6 @@ class Manager:
         meter.begin(
             depth=lambda: queue.depth, oldest=lambda: queue.busy_since, hands=max(1, controller.at_once)
         )
-        seat = Seat(worker, self._group, after)
+        seat = Seat(worker, group, after)
         seat.hire(len(self._horizon.others))
         return seat

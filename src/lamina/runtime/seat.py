@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextvars import copy_context
 
 from lamina.core.controller import AnyController, Source, Watch
 from lamina.core.world import Change
@@ -31,6 +32,7 @@ class Seat:
         """The clusters of which it has been told what was there before it looked."""
         self.tasks: list[asyncio.Task[None]] = []
         self._group, self._after = group, after
+        self._context = copy_context()
         self._watches = [(watch, worker.listener(watch)) for watch in worker.controller.watches]
         self._hands = 0
         self.hire()
@@ -58,8 +60,9 @@ class Seat:
         if len(self.tasks) >= self._hands:
             return
         work = _work(self.worker, self._after)
+        # Whoever brings work may be another controller, in the middle of a write: what holds for that is not for us.
         try:
-            self.tasks.append(self._group.create_task(work))
+            self.tasks.append(self._group.create_task(work, context=self._context.copy()))
         except RuntimeError:
             # Everybody is being sent home.
             work.close()

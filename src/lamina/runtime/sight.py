@@ -176,11 +176,16 @@ class Sight:
         try:
             async with asyncio.timeout(self._patience):
                 for write in written:
-                    informer = self._covering(write.ref)
-                    if informer is not None:
-                        await informer.wait_until(partial(_is_seen, informer, write))
+                    await self._seen(write)
         except TimeoutError:
             await self.look(write.ref for write in written if self._is_missed(write))
+
+    async def _seen(self, write: Written) -> None:
+        """Wait until what was written can be seen; if whoever follows it leaves, through whoever does then."""
+        while (informer := self._covering(write.ref)) is not None and not informer.has_ended:
+            await informer.wait_until(partial(_is_seen, informer, write))
+            if not informer.has_ended:
+                return
 
     def has_seen(self, written: Sequence[Written]) -> bool:
         """Say whether everything that was written can be seen already."""

@@ -8,14 +8,16 @@ watch that ends is taken up where it ended; one that has fallen too far behind
 starts over, and what has gone in between is noticed then.
 
 Whoever wants less of the same objects is carried along: their metadata, or one
-of them by name. What a server tells once it need not tell again.
+of them by name. What a server tells once it need not tell again. Who may not see
+all may still see some: those who want fewer objects part ways with a stream that
+is forbidden.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Protocol
 
@@ -69,12 +71,19 @@ class Watcher(Protocol):
 
 
 class Stream:
-    """Follows one subscription on behalf of informers: the one that asked for it, and those it carries along."""
+    """
+    Follows one subscription on behalf of informers: the one that asked for it, and those it carries along.
 
-    def __init__(self, watcher: Watcher, what: Subscription, log: Logger) -> None:
+    It goes on for as long as one of them is left, whoever that is. `part` is told
+    of those who have to be followed otherwise.
+    """
+
+    def __init__(
+        self, watcher: Watcher, what: Subscription, log: Logger, part: Callable[[Sequence[Informer]], None]
+    ) -> None:
         self.what = what
         self._sees: list[tuple[Informer, _Sieve | None]] = []
-        self._watcher, self._log = watcher, log
+        self._watcher, self._log, self._part = watcher, log, part
         self._streams = True
         self._caught_up = False
         self._resume_from = ""
@@ -87,15 +96,16 @@ class Stream:
         """Tell some of those who are carried along nothing more."""
         self._sees = [(informer, sieve) for informer, sieve in self._sees if informer.what not in whose]
 
-    def end(self) -> list[Subscription]:
-        """Tell nobody anything more, and return who was told until now."""
-        sees, self._sees = self._sees, []
-        return [informer.what for informer, _ in sees]
+    @property
+    def is_needed(self) -> bool:
+        """Say whether there is anybody to tell."""
+        return bool(self._sees)
 
     async def run(self) -> None:
-        """Follow for ever."""
+        """Follow for as long as there is anybody to tell."""
         delay = _SOONEST
-        while True:
+        while self._sees:
+            self._want_less()
             heard_of, began = self._seen, monotonic()
             try:
                 if self._resume_from:
@@ -108,6 +118,8 @@ class Stream:
                 self._resume_from = ""
                 self._bound.debug("watch starts over", because="the server no longer keeps where it ended")
             except (Forbidden, NotFound, MethodNotAllowed, UnknownKind) as refused:
+                if isinstance(refused, Forbidden):
+                    self._part_ways()
                 # Not to be seen, at least for now. Nobody should wait for it.
                 for informer, _ in self._sees:
                     informer.settled.set()
@@ -131,6 +143,27 @@ class Stream:
     @property
     def _bound(self) -> Logger:
         return self._log.bind(kind=self.what.kind.kind, api_version=self.what.kind.api_version)
+
+    # ── for whom ──
+
+    def _want_less(self) -> None:
+        """Once the one that this stream was for has left, ask for no more than those want who stay."""
+        stay = [informer for informer, _ in self._sees]
+        if all(informer.what != self.what for informer in stay):
+            for one in stay:
+                if all(one.what.carries(other.what) for other in stay):
+                    self.what, self._sees = one.what, []
+                    for informer in stay:
+                        self.carry(informer)
+                    return
+
+    def _part_ways(self) -> None:
+        """Have those who want fewer objects followed on their own: that may be allowed."""
+        where = self.what.named, self.what.namespace
+        fewer = [one for one, _ in self._sees if (one.what.named, one.what.namespace) != where]
+        if fewer:
+            self.leave_behind({informer.what for informer in fewer})
+            self._part(fewer)
 
     # ── three ways of following ──
 
@@ -203,10 +236,11 @@ class Stream:
             informer.begin()
 
     def _complete(self, version: str) -> None:
-        self._caught_up = True
-        self._resume_from = version
         for informer, _ in self._sees:
             informer.complete(version)
+        # Not before: if that goes wrong, everybody has to be told all of it again.
+        self._caught_up = True
+        self._resume_from = version
 
 
 class _Sieve:

@@ -43,10 +43,13 @@ class BlockingCluster:
         self._make = partial(Cluster, name, families=families, hooks=hooks, simulate=simulate, nodes=nodes)
         self.cluster: Cluster
         """The same, for its own thread alone."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="lamina-testing", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: Thread
 
     def __enter__(self) -> Self:
+        # Not before: a loop has sockets, and whoever never enters never closes them.
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="lamina-testing", daemon=True)
         self._thread.start()
         try:
             self._wait(self._start())

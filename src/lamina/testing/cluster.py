@@ -100,8 +100,12 @@ class Cluster:
 
     def _check_loop(self) -> None:
         """Raise where somebody would wait forever: what is awaited here is done in the loop that the cluster lives in."""
-        # Where none runs, nobody awaits.
-        if self._loop is not None and asyncio._get_running_loop() not in (self._loop, None):
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            # Where none runs, nobody awaits.
+            return
+        if self._loop not in (running, None):
             raise RuntimeError(
                 "this cluster lives in another event loop than the one it is used in: give the test and its "
                 "fixtures one loop_scope, or enter `async with Cluster() as cluster:` in the test itself"
@@ -220,11 +224,13 @@ class Cluster:
 
     async def kubeconfig(self) -> Path:
         """Return a kubeconfig that leads here, for programs that speak HTTP; the first to ask has it listen."""
+        self._check_loop()
         if self._kubeconfig is None:
             folder = Path(tempfile.mkdtemp(prefix="lamina-testing-"))
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
             issued = ensure_certificates(folder / "pki", [_HOST], ADMIN.name, ("system:masters",))
             opened = open_socket(_HOST, 0)
+            self._stack.callback(opened.close)
             files = TlsFiles(issued.server.certificate, issued.server.key, issued.authority.certificate)
             listener = await listen(opened, self.embedded.api, self._authenticator, files)
             self._stack.push_async_callback(listener.stop)

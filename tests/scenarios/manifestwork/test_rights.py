@@ -142,8 +142,8 @@ async def test_everything_a_hub_asks_for_is_in_the_role_of_a_fresh_cluster() -> 
     assert {right for right in asked if not needed.allow(*right)} == set()
 
 
-def test_whoever_chooses_no_clusters_writes_no_decisions() -> None:
-    (family,) = chosen("manifestwork", Manner(schedules=False))
+def test_whoever_leaves_clusters_to_others_writes_neither_decisions_nor_namespaces() -> None:
+    (family,) = chosen("manifestwork", Manner(schedules=False, registers=False))
     needed = family.rights(())
 
     assert needed.allow("cluster.open-cluster-management.io", "placementdecisions", "watch")

@@ -35,7 +35,7 @@ def family(options: Options = DEFAULTS) -> Family:
         owners=lambda world: tuple(world.every(REPLICA_SET)),
         account=_account,
         rollback=_rollback,
-        rights=lambda objects: rights(objects, schedules=options.schedules),
+        rights=lambda objects: rights(objects, schedules=options.schedules, registers=options.registers),
         records={
             "manifestworkreplicasets.work.open-cluster-management.io": (
                 "status.updateRevision",

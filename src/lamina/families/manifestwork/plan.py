@@ -12,7 +12,7 @@ round. Only how far the way back has come is said afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from lamina.core.plan import (
     set_status,
 )
 from lamina.core.questions import Answer, Answers, Found, Question, Read
+from lamina.core.rollout import Standing
 from lamina.families.manifestwork import album as albums
 from lamina.families.manifestwork.album import Album, album
 from lamina.families.manifestwork.because import because as why
@@ -48,7 +49,7 @@ from lamina.families.manifestwork.situation import (
     situation,
 )
 from lamina.families.manifestwork.status import Outcome, is_report, status, with_only
-from lamina.families.manifestwork.view import View
+from lamina.families.manifestwork.view import Placed, View
 from lamina.families.manifestwork.work import create, relabel, rewrite, work_name, work_ref
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made
@@ -137,13 +138,21 @@ def _roll(view: View, revisions: Album, answers: Answers, now: datetime) -> Plan
         )
     marches = [progress(one, goal, wanted, now, turned=recorded is not None) for one in view.placed]
     over = [one.toll.overdue for one in marches if one.toll.overdue]
-    late = None if changed or recorded is not None else _abort(revisions, marches)
-    breach = late.toll.overdue if late is not None else ""
+    causes = [] if changed or recorded is not None else _causes(revisions, marches)
     can_return = stable is not None and stable.holds != wanted.holds
-    if late is not None and can_return and (evidence := proof(late, answers)) is not PROVEN:
-        # Nobody takes an abort back, and whoever is shown the past hears of nobody who got well.
-        because = "what is seen of those that are late is old" if evidence.is_refuted else breach
-        return Plan(asks=evidence.asks, look_again=_SOON, because=because)
+    if causes and can_return:
+
+        def standings(placed: Placed) -> Mapping[str, Standing]:
+            return progress(placed, goal, wanted, now, turned=False).step.standing
+
+        evidence = [proof(one, answers, standings) for one in causes]
+        if PROVEN not in evidence:
+            # Nobody takes an abort back, and whoever is shown the past hears of nobody who got well.
+            asks = tuple(dict.fromkeys(ask for one in evidence for ask in one.asks))
+            because = causes[0].toll.overdue if asks else "what is seen of those that are late is old"
+            return Plan(asks=asks, look_again=_SOON, because=because)
+        causes = [causes[evidence.index(PROVEN)]]
+    breach = causes[0].toll.overdue if causes else ""
     aborted_at = recorded or (now if breach and can_return else None)
     if aborted_at is not None and recorded is None:
         assert stable is not None, "there is a way back"
@@ -211,22 +220,19 @@ def _reason(view: View) -> str:
     return said.get("reason", "") if said is not None else ""
 
 
-def _abort(revisions: Album, marches: Sequence[Progress]) -> Progress | None:
-    """Return whose fault it is if the rollout is to be aborted: the first placement that wants that and has cause."""
+def _causes(revisions: Album, marches: Sequence[Progress]) -> list[Progress]:
+    """Return whose fault it is if the rollout is to be aborted: the placements that want that and have cause."""
     if not revisions.current or revisions.current == revisions.wanted.tag:
-        return None
-    return next(
-        (
-            one
-            for one in marches
-            if one.toll.overdue
-            and one.placed.strategy.aborts
-            and one.placed.strategy.deadline is not None
-            # Of one whose groups are not known, nobody can say how many are tolerated where.
-            and not one.placed.frozen
-        ),
-        None,
-    )
+        return []
+    return [
+        one
+        for one in marches
+        if one.toll.overdue
+        and one.placed.strategy.aborts
+        and one.placed.strategy.deadline is not None
+        # Of one whose groups are not known, nobody can say how many are tolerated where.
+        and not one.placed.frozen
+    ]
 
 
 def _stages(

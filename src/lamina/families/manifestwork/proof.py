@@ -9,12 +9,14 @@ takes to be too many, and no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina.core.questions import Answer, Answers, Found, Read
+from lamina.core.rollout import Standing
 from lamina.families.manifestwork.names import WORK
 from lamina.families.manifestwork.progress import Progress
 from lamina.families.manifestwork.view import Placed, View, clusters_in
@@ -34,10 +36,17 @@ class Proof(Struct, frozen=True):
 
 
 PROVEN = Proof()
+Standings: TypeAlias = Callable[[Placed], Mapping[str, Standing]]
+"""Says where the clusters of a placement stand."""
 
 
-def proof(late: Progress, answers: Answers) -> Proof:
-    """Return how sure it is that more clusters are late than are tolerated."""
+def proof(late: Progress, answers: Answers, standings: Standings) -> Proof:
+    """
+    Return how sure it is that more clusters are late than are tolerated.
+
+    A few are read at first, and more for each that is sure, or that is not: whoever
+    is shown the past knows soon, and whoever is not needs few rounds.
+    """
     placed, toll = late.placed, late.toll
     sure, unread = 0, list[tuple[Read, ...]]()
     for cluster in toll.too_late:
@@ -49,9 +58,32 @@ def proof(late: Progress, answers: Answers) -> Proof:
     needed = toll.tolerated + 1 - sure
     if needed <= 0:
         return PROVEN
-    if needed > len(unread) or len(placed.read) - sure >= _DOUBTS:
+    doubts = _doubts(late, answers, standings)
+    if needed > len(unread) or doubts >= _DOUBTS:
         return Proof(is_refuted=True)
-    return Proof(tuple(dict.fromkeys(one for asks in unread[:needed] for one in asks if one not in answers)))
+    next_ones = unread[: min(max(needed, doubts), max(sure, _DOUBTS))]
+    return Proof(tuple(dict.fromkeys(one for asks in next_ones for one in asks if one not in answers)))
+
+
+def _doubts(late: Progress, answers: Answers, standings: Standings) -> int:
+    """Return how many clusters looked late and are not, or are not named any more."""
+    placed, seen = late.placed, late.placed.seen
+    if seen is None:
+        return 0
+    looked = standings(seen)
+    return sum(
+        1
+        for cluster, work in seen.works.items()
+        if looked.get(cluster) is Standing.FAILED
+        and placed.works.get(cluster) is not work
+        and (late.step.standing.get(cluster) is not Standing.FAILED or _is_dropped(placed, cluster, answers))
+    )
+
+
+def _is_dropped(placed: Placed, cluster: str, answers: Answers) -> bool:
+    """Say whether the decision that named a cluster was read, and names it no more."""
+    *_, naming = _evidence(placed, cluster)
+    return naming in answers and not _is_named(cluster, answers.get(naming))
 
 
 def _evidence(placed: Placed, cluster: str) -> Iterator[Read]:
@@ -87,10 +119,12 @@ def _works_read(answers: Answers) -> Iterator[tuple[Ref, Work | None]]:
 
 
 def _looked_at(placed: Placed, real: dict[int, Work | None]) -> Placed:
+    if all(real[id(work)] is work for work in (*placed.works.values(), *placed.surplus)):
+        return placed
     works = {cluster: real[id(work)] for cluster, work in placed.works.items()}
     return replace(
         placed,
         works={cluster: work for cluster, work in works.items() if work is not None},
         surplus=tuple(one for work in placed.surplus if (one := real[id(work)]) is not None),
-        read=frozenset(cluster for cluster, work in placed.works.items() if real[id(work)] is not work),
+        seen=placed,
     )

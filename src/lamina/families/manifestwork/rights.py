@@ -9,9 +9,10 @@ from lamina.families.manifestwork.names import CLUSTER_GROUP, REVISION, WORK_GRO
 from lamina.objects.types import Obj
 
 _SEE = ("get", "list", "watch")
+_CLUSTERS = ("managedclusters", "managedclustersets", "managedclustersetbindings")
 
 
-def rights(objects: Iterable[Obj] = (), *, schedules: bool = True) -> Rights:
+def rights(objects: Iterable[Obj] = (), *, schedules: bool = True, registers: bool = True) -> Rights:
     """
     Return what running a hub takes.
 
@@ -31,19 +32,27 @@ def rights(objects: Iterable[Obj] = (), *, schedules: bool = True) -> Rights:
     needed.add("", ("events",), ("create", "get", "patch"))
     if schedules:
         needed.join(_scheduling())
+    if registers:
+        needed.join(_registering())
     return needed
 
 
 def _scheduling() -> Rights:
-    """Return what choosing clusters and looking after them takes."""
+    """Return what choosing clusters takes."""
     needed = Rights()
-    seen = ("managedclusters", "managedclustersets", "managedclustersetbindings", "addonplacementscores")
-    needed.add(CLUSTER_GROUP, seen, _SEE)
+    needed.add(CLUSTER_GROUP, (*_CLUSTERS, "addonplacementscores"), _SEE)
     needed.add(CLUSTER_GROUP, ("placementdecisions",), ("create", "patch", "delete"))
-    spoken = ("placements", "placementdecisions", *seen[:3])
-    needed.add(CLUSTER_GROUP, tuple(f"{one}/status" for one in spoken), ("patch",))
+    needed.add(CLUSTER_GROUP, ("placements/status", "placementdecisions/status"), ("patch",))
     # Decisions name their placement as one whose deletion they hold up.
     needed.add(CLUSTER_GROUP, ("placements/finalizers",), ("update",))
+    return needed
+
+
+def _registering() -> Rights:
+    """Return what looking after clusters and their sets takes."""
+    needed = Rights()
+    needed.add(CLUSTER_GROUP, _CLUSTERS, _SEE)
+    needed.add(CLUSTER_GROUP, tuple(f"{one}/status" for one in _CLUSTERS), ("patch",))
     needed.add(CLUSTER_GROUP, ("managedclusters",), ("patch",))
     needed.add("", ("namespaces",), (*_SEE, "create"))
     needed.add("coordination.k8s.io", ("leases",), (*_SEE, "create"))

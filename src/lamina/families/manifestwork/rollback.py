@@ -137,7 +137,9 @@ def _with_doubts(view: View, because: str) -> str:
     """Return a sentence with what is wrong with the placements, where it does not say so itself."""
     found = conditions.find(view.status.get("conditions") or (), VERIFIED)
     doubts = found.get("message", "") if found is not None and found["status"] == "False" else ""
-    return f"{because}; {doubts}" if doubts and doubts not in because else because
+    if doubts in because:
+        return because
+    return doubts if because in doubts else f"{because}; {doubts}"
 
 
 def rollback(view: View, to: int | None) -> Plan:

@@ -30,7 +30,7 @@ from lamina.families.manifestwork.names import (
 from lamina.families.manifestwork.revision import Kept, kept
 from lamina.families.manifestwork.strategy import Group, Strategy, clusters_of, strategy
 from lamina.families.manifestwork.work import Work, facts
-from lamina.objects import meta
+from lamina.objects import conditions, meta
 from lamina.objects.times import moment
 from lamina.objects.types import Obj, Ref
 
@@ -55,8 +55,8 @@ class Placed(Struct, frozen=True, kw_only=True):
     frozen: str = ""
     reason: str = ""
     decisions: tuple[Obj, ...] = ()
-    read: frozenset[str] = frozenset()
-    """The clusters whose works were looked at for real, whatever was seen of them."""
+    seen: Placed | None = None
+    """The same as it was seen, where works were looked at for real since."""
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -179,6 +179,8 @@ def _one(world: World, obj: Obj, name: str, value: Obj, place: int, works: Seque
         frozen, reason = f"placement {name} is not there", "PlacementDecisionNotFound"
     elif _is_undecided(decisions, groups, status, first):
         frozen, reason = f"the decisions of placement {name} are not there", "PlacementDecisionNotFound"
+    elif _has_lost_sense(groups, status, first):
+        frozen, reason = f"placement {name} is misconfigured", "PlacementDecisionNotFound"
     if frozen and reason != "NotAsExpected":
         groups = (Group(index=0, clusters=tuple(sorted(first))),)
     return Placed(
@@ -213,6 +215,14 @@ def _is_undecided(
         return False
     told = {name for group in status.get("decisionGroups") or () for name in group.get("decisions") or ()}
     return not decisions or unsaid or bool(told - {meta.name(one) for one in decisions})
+
+
+def _has_lost_sense(groups: Sequence[Group], status: Obj, works: Mapping[str, Work]) -> bool:
+    """Say whether clusters have works that a placement does not name, while it makes no sense and cannot choose."""
+    if not conditions.is_true(status.get("conditions") or (), "PlacementMisconfigured"):
+        return False
+    named = set(clusters_of(groups))
+    return any(not work.is_deleting and cluster not in named for cluster, work in works.items())
 
 
 def _by_cluster(works: Sequence[Work]) -> tuple[Mapping[str, Work], tuple[Work, ...]]:

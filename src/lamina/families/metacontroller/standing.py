@@ -31,14 +31,17 @@ _AS_REPORTER, _AS_TELLER = "metacontroller-hooks", "metacontroller-tally"
 
 def answered(world: World, setup: Setup, now: datetime) -> list[Action]:
     """Return what says that the hook answers, where that is news."""
-    status = _status(world, setup) or _status_of_a_new_one(world, setup, now)
+    kept = _status(world, setup)
+    status = kept or _status_of_a_new_one(world, setup, now)
     if status is None or conditions.is_true(status.get("conditions") or (), _REACHABLE):
         return []
     said = conditions.with_condition(
         (), _REACHABLE, "True", now=now, reason="Answered", message="its hooks answer"
     )
     last = status.get("lastError")
-    return [_stated(setup, {"conditions": said, **({"lastError": last} if last else {})}, _AS_REPORTER)]
+    stated: Made = {"conditions": said, **({"lastError": last} if last else {})}
+    # Of a new one nobody knows yet whether its status has a place for that, and a server refuses what has none.
+    return [_stated(setup, stated, _AS_REPORTER, optional=kept is None)]
 
 
 def failed(world: World, setup: Setup, about: Ref, error: LaminaError, now: datetime) -> list[Action]:
@@ -76,11 +79,11 @@ def _status_of_a_new_one(world: World, setup: Setup, now: datetime) -> Obj | Non
     return (obj.get("status") or {}) if obj is not None and made is not None and now - made < _NEW else None
 
 
-def _stated(setup: Setup, status: Obj, manager: str) -> Apply:
+def _stated(setup: Setup, status: Obj, manager: str, *, optional: bool = False) -> Apply:
     obj = setup.obj
     metadata = {"name": meta.name(obj), "uid": meta.uid(obj)}
     body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "status": status}
-    return Apply(obj=body, force=True, manager=manager, subresource="status")
+    return Apply(obj=body, force=True, manager=manager, subresource="status", optional=optional)
 
 
 # For how many it works

@@ -117,6 +117,7 @@ class _Watcher:
         self._marks_end = marks_end
         self._timeout = timeout
         self._sink: Sink | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._follower: Follower | None = None
         self._opening: Iterator[bytes] = iter(())
         self._until = self._mark_at = 0.0
@@ -158,11 +159,13 @@ class _Watcher:
     def retire(self) -> None:
         """Take note that the kind is no longer served as it was: that ends the stream soon, not at its timeout."""
         # What happened until now is still told.
-        asyncio.get_running_loop().call_later(_AFTER_KIND, self.end)
+        if self._loop is not None:
+            self._loop.call_later(_AFTER_KIND, self.end)
 
     def _begin(self) -> Follower:
         plane, kind, namespace = self._plane, self._target.kind, self._target.namespace or None
-        now = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
         self._until = now + self._timeout
         self._mark_at = self._next_mark(now)
         if kind.custom:

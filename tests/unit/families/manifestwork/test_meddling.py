@@ -185,6 +185,42 @@ def test_works_stay_though_a_placement_that_is_decided_by_hand_has_no_decision_l
     assert fleet.works() == []
 
 
+def test_works_stay_while_a_placement_that_was_made_anew_makes_no_sense() -> None:
+    """It chooses nobody because it cannot, and not because nobody is to have it."""
+    fleet = Fleet()
+    fleet.start(OK1)
+    _selecting(fleet, {0: ["c1", "c2", "c3", "c4"]})
+    fleet.roll()
+    sent = fleet.generations()
+
+    _selecting(fleet, {0: []})
+    wrong = {"type": "PlacementMisconfigured", "status": "True", "reason": "Misconfigured", "message": ""}
+    ref = Ref(PLACEMENT_VERSION, PLACEMENT.kind, "team", "place")
+    fleet.patch(ref, {"status": {"conditions": [wrong]}}, subresource="status")
+    fleet.roll()
+    assert fleet.generations() == sent
+    assert fleet.said("PlacementVerified") == ("False", "PlacementDecisionNotFound")
+
+    fleet.patch(ref, {"status": {"conditions": [{**wrong, "status": "False"}]}}, subresource="status")
+    fleet.roll()
+    assert fleet.works() == []
+
+
+def test_what_a_placement_had_chosen_is_rolled_out_to_though_it_makes_no_sense_any_more() -> None:
+    fleet = Fleet()
+    fleet.start(OK1)
+    _selecting(fleet, {0: ["c1", "c2", "c3", "c4"]})
+    fleet.roll()
+
+    wrong = {"type": "PlacementMisconfigured", "status": "True", "reason": "Misconfigured", "message": ""}
+    ref = Ref(PLACEMENT_VERSION, PLACEMENT.kind, "team", "place")
+    fleet.patch(ref, {"status": {"conditions": [wrong]}}, subresource="status")
+    fleet.want(OK2)
+    fleet.roll()
+
+    assert set(fleet.revs().values()) == {"2"}
+
+
 def test_nothing_is_complete_while_the_placement_is_not_there() -> None:
     fleet = Fleet()
     fleet.start(OK1)

@@ -1,10 +1,11 @@
 """Before a rollout is aborted, those that are late are looked at: whoever is shown the past aborts nothing good."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from lamina.core.controller import decide
 from lamina.core.plan import Plan
-from lamina.core.questions import Answers, Question
+from lamina.core.questions import Answers, Question, Read
 from lamina.objects import meta
 from lamina.objects.types import Obj
 from tests.unit.families.manifestwork.fleet import (
@@ -19,15 +20,19 @@ from tests.unit.families.manifestwork.fleet import (
 )
 
 
-def decided(seen: Fleet, there: Fleet) -> tuple[Plan, list[Question]]:
+def decided(
+    seen: Fleet, there: Fleet, known: Sequence[Question] = (), rounds: int = 32
+) -> tuple[Plan, list[Question]]:
     """Return what a hub does that sees one fleet, and looks at another where it looks for real."""
     view = HUB.gather(seen.world(HUB), APP)
     assert view is not None
-    answers, asked = Answers(), list[Question]()
-    while not isinstance(said := decide(HUB, view, answers, there.now), Plan):
+    answers, asked = Answers({one: there.answer(one) for one in known}), list[Question]()
+    for _ in range(rounds):
+        if isinstance(said := decide(HUB, view, answers, there.now), Plan):
+            return said, asked
         asked += said
         answers = answers | {one: there.answer(one) for one in said}
-    return said, asked
+    raise AssertionError(f"it goes on asking after {rounds} rounds")
 
 
 def rolling(strategy: Obj, clusters: int = 4, content: Obj = OK2) -> Fleet:
@@ -141,6 +146,78 @@ def test_whoever_sees_nothing_but_the_past_gives_up_soon() -> None:
     assert plan.actions == ()
     assert len(asked) <= 2 * 8
     assert plan.look_again == timedelta(seconds=1)
+
+
+def test_where_many_are_tolerated_a_few_are_read_first() -> None:
+    strategy = everybody(progressDeadline="5s", failureStrategy="AbortAll", maxFailures="50%")
+    there = rolling(strategy, clusters=100)
+    seen = there.as_it_is()
+    there.report()
+    there.pass_time(6)
+
+    plan, asked = decided(seen, there)
+
+    assert plan.actions == ()
+    assert len(asked) <= 8 + 1
+
+
+def test_what_really_is_late_is_seen_in_a_few_rounds_however_many_are_tolerated() -> None:
+    strategy = everybody(progressDeadline="5s", failureStrategy="AbortAll", maxFailures="50%")
+    there = rolling(strategy, clusters=100, content=BAD)
+    there.pass_time(6)
+
+    plan, asked = decided(there, there, rounds=6)
+
+    assert is_aborted(plan)
+    assert len(asked) == 51 + 1
+
+
+def test_works_that_were_read_and_never_looked_late_are_no_doubts() -> None:
+    there = rolling(ALL, clusters=12)
+    there.report(*(f"c{number}" for number in range(1, 12)))
+    there.pass_time(6)
+    others = [Read(meta.ref(one), whole=True) for one in there.works() if meta.namespace(one) != "c12"]
+
+    plan, _ = decided(there, there, known=others)
+
+    assert is_aborted(plan)
+
+
+def in_places(content: Obj) -> Fleet:
+    """Return a fleet of five placements of seven clusters each that was sent something."""
+    fleet = Fleet()
+    fleet.start(clusters=1, strategy=ALL)
+    names = [f"place{number}" for number in range(5)]
+    for name in names:
+        fleet.place(name, {0: [f"{name}-c{number}" for number in range(7)]})
+    fleet.set(placementRefs=[{"name": name, "rolloutStrategy": ALL} for name in names])
+    fleet.roll()
+    fleet.want(content)
+    fleet.step()
+    return fleet
+
+
+def test_several_placements_are_looked_at_together() -> None:
+    there = in_places(OK2)
+    seen = there.as_it_is()
+    there.report()
+    there.pass_time(6)
+
+    plan, asked = decided(seen, there, rounds=8)
+
+    assert len(asked) >= 35
+    assert not is_aborted(plan)
+
+
+def test_one_placement_that_is_late_is_enough_though_what_is_seen_of_another_is_old() -> None:
+    there = in_places(OK2)
+    seen = there.as_it_is()
+    there.report(*(f"place0-c{number}" for number in range(7)))
+    there.pass_time(6)
+
+    plan, _ = decided(seen, there)
+
+    assert is_aborted(plan)
 
 
 def test_nobody_is_read_where_nothing_is_aborted() -> None:

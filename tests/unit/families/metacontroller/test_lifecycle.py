@@ -172,8 +172,11 @@ def stated(actions: list[Any]) -> Made:
 
 def test_that_a_hook_answers_is_said_once() -> None:
     seen, setup = world()
-    status = stated(standing.answered(seen, setup, NOW))
+    actions = standing.answered(seen, setup, NOW)
+    status = stated(actions)
     assert conditions.is_true(status["conditions"], "HookReachable")
+    assert isinstance(actions[0], Apply)
+    assert not actions[0].optional
 
     seen, setup = world(conditions=[{"type": "Ready", "status": "True"}, *status["conditions"]])
     assert standing.answered(seen, setup, NOW) == []
@@ -211,8 +214,12 @@ def test_a_status_that_keeps_nothing_is_left_alone() -> None:
 def test_the_hook_of_a_controller_just_made_answers_before_the_controller_says_anything_of_itself() -> None:
     seen, setup = world_of(manifest(creationTimestamp=stamp(NOW)))
 
-    said = stated(standing.answered(seen, setup, NOW + timedelta(seconds=1)))
+    actions = standing.answered(seen, setup, NOW + timedelta(seconds=1))
+    said = stated(actions)
     assert conditions.is_true(said["conditions"], "HookReachable")
+    # The original's definitions have no place for it: no parent is to suffer from that.
+    assert isinstance(actions[0], Apply)
+    assert actions[0].optional
     # By now it would have said something, were it kept.
     assert standing.answered(seen, setup, NOW + timedelta(minutes=1)) == []
 

@@ -37,9 +37,14 @@ def decision_name(placement: Obj, number: int) -> str:
 
 
 def stages(
-    placement: Obj, wanted: Sequence[Slice], there: Mapping[int, Obj], decisions: Iterable[Obj]
+    placement: Obj,
+    wanted: Sequence[Slice],
+    there: Mapping[int, Obj],
+    decisions: Iterable[Obj],
+    *,
+    as_seen: bool = False,
 ) -> tuple[Stage, ...]:
-    """Return what makes the decisions be these."""
+    """Return what makes the decisions be these; `as_seen`, only while they are the ones that were looked at."""
     made: list[Action] = []
     for one in wanted:
         found = there.get(one.number)
@@ -48,8 +53,8 @@ def stages(
         elif _wrong_labels(placement, found, one):
             made.append(change(found, {"metadata": {"labels": _labels(placement, one)}}))
     moves = _moves(wanted, there)
-    gained = [_state(there[number], names) for number, names in moves.first.items()]
-    given_up = [_state(there[number], names) for number, names in moves.then.items()]
+    gained = [_state(there[number], names, as_seen) for number, names in moves.first.items()]
+    given_up = [_state(there[number], names, as_seen) for number, names in moves.then.items()]
     keep = {decision_name(placement, one.number) for one in wanted}
     selected = {name for one in wanted for name in one.clusters}
     ended = [
@@ -118,13 +123,13 @@ def _held(decision: Obj) -> tuple[str, ...]:
     return tuple(one["clusterName"] for one in (decision.get("status") or {}).get("decisions") or ())
 
 
-def _state(decision: Obj, clusters: Sequence[str]) -> Patch:
+def _state(decision: Obj, clusters: Sequence[str], as_seen: bool) -> Patch:
     decisions = [{"clusterName": name, "reason": ""} for name in clusters]
-    # Nobody else writes these, and the second of two would name a version that the first has ended.
+    # Nobody else writes these as a rule, and the second of two would name a version that the first has ended.
     return Patch(
         ref=meta.ref(decision),
         uid=meta.uid(decision),
-        version="",
+        version=meta.resource_version(decision) if as_seen else "",
         patch={"status": {"decisions": decisions}},
         subresource="status",
     )

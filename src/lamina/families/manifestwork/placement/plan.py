@@ -266,14 +266,20 @@ def _misconfigured(view: View, message: str, now: datetime) -> Plan:
     if said is None:
         return Plan(stages=done, because=message)
     told = Emit(event=warning(placement, "Misconfigured", message, by=BY, now=now))
-    return Plan(stages=(*done, Stage("say so", (said,)), Stage("tell", (told,))), because=message)
+    # Before a decision names nobody it is said why: then nobody takes it for a choice, and ends works over it.
+    return Plan(stages=(Stage("say so", (said,)), *done, Stage("tell", (told,))), because=message)
 
 
 def _nobody(view: View) -> tuple[tuple[Stage, ...], Made]:
-    """Return how it is written down that nobody is chosen, and what is said of that; nothing where somebody was."""
-    if any((one.get("status") or {}).get("decisions") for one in view.decisions):
+    """
+    Return how it is written down that nobody is chosen, and what is said of that; nothing where somebody was.
+
+    Where the status says that somebody was, decisions that do not say so were deleted, or put back without a status.
+    """
+    selected = (view.placement.get("status") or {}).get("numberOfSelectedClusters")
+    if selected or any((one.get("status") or {}).get("decisions") for one in view.decisions):
         return (), {}
     there = by_number(view.placement, view.decisions)
     wanted = slices(groups := [Group(index=0)], there)
-    done = stages(view.placement, wanted, there, view.decisions)
+    done = stages(view.placement, wanted, there, view.decisions, as_seen=True)
     return done, _counted(view.placement, groups, wanted)

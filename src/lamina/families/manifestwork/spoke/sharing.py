@@ -10,21 +10,21 @@ whoever takes its own off takes off those of all others that let it go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from lamina.core.world import World
 from lamina.errors import SpecError
-from lamina.families.manifestwork.names import APPLIED_WORK
+from lamina.families.manifestwork.names import APPLIED_WORK, WORK_VERSION
 from lamina.families.manifestwork.spoke import api
 from lamina.families.manifestwork.spoke.api import Resource
 from lamina.families.manifestwork.spoke.names import Agent
 from lamina.families.manifestwork.spoke.record import entries
-from lamina.objects import meta
+from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind
-from lamina.objects.types import Obj, OwnerRef
+from lamina.objects.types import Obj, OwnerRef, Ref
 
 
 class Sharing(Struct, frozen=True):
@@ -48,13 +48,28 @@ def sharing(agent: Agent, world: World, resource: Resource, kind: Kind, obj: Obj
     """Return whose marks an object lacks or has to no purpose, of the works of one agent."""
     marked = {owner["uid"] for owner in meta.owner_refs(obj)}
     come, go = list[OwnerRef](), set[str]()
+    known = set[str]()
     for record in world.found(APPLIED_WORK, _by_uid, meta.uid(obj)):
+        known.add(meta.uid(record))
         wanted = _wants(agent, world, record, resource, kind)
         if wanted is True and meta.uid(record) not in marked:
             come.append(meta.owner_ref(record))
         elif wanted is False and meta.uid(record) in marked:
             go.add(meta.uid(record))
+    for record in _marking(world, obj, known):
+        # It was marked for a work that took it off its list meanwhile, and which does not look after it any more.
+        if _wants(agent, world, record, resource, kind) is False:
+            go.add(meta.uid(record))
     return Sharing(tuple(come), frozenset(go))
+
+
+def _marking(world: World, obj: Obj, known: Container[str]) -> Iterable[Obj]:
+    """Yield the records whose marks an object has, but those that are known to list it."""
+    for owner in meta.owner_refs(obj):
+        if owner["uid"] not in known and owner["kind"] == APPLIED_WORK.kind:
+            record = world.get(Ref(WORK_VERSION, APPLIED_WORK.kind, "", owner["name"]))
+            if record is not None and meta.uid(record) == owner["uid"]:
+                yield record
 
 
 def _by_uid(record: Obj) -> Iterable[str]:
@@ -77,6 +92,9 @@ def _wants(agent: Agent, world: World, record: Obj, resource: Resource, kind: Ki
         return None
     if not any(_is_about(one, resource, kind) for one in api.manifests(work)):
         return False
+    if _could_not_apply(work, resource):
+        # Whose mark is on what it cannot apply has it for good when the others go, and goes on failing.
+        return None
     is_its_own = not terms.orphans(resource) and terms.config(resource).strategy.type != "ReadOnly"
     # Whoever applies in somebody's name asks first whether that one may.
     return True if is_its_own and terms.executor is None else None
@@ -88,6 +106,18 @@ def _has_completed(work: Obj) -> bool:
     manifests = (status.get("resourceStatus") or {}).get("manifests") or ()
     said = [status.get("conditions") or (), *(one.get("conditions") or () for one in manifests)]
     return any(one.get("type") == "Complete" for conditions in said for one in conditions)
+
+
+def _could_not_apply(work: Obj, resource: Resource) -> bool:
+    """Say whether a work has said of an object that it could not be applied."""
+    for one in ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or ():
+        about = one.get("resourceMeta") or {}
+        named = (about.get(key) or "" for key in ("group", "resource", "namespace", "name"))
+        if tuple(named) == (resource.group, resource.resource, resource.namespace, resource.name):
+            applied = conditions.find(one.get("conditions") or (), "Applied")
+            if applied is not None and applied["status"] == "False":
+                return True
+    return False
 
 
 def _is_about(manifest: object, resource: Resource, kind: Kind) -> bool:

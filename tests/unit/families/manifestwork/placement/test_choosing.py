@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from lamina.core.controller import decide
-from lamina.core.plan import Plan
+from lamina.core.plan import Patch, Plan
 from lamina.core.questions import Answers
 from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME, PLACEMENT_LABEL
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
@@ -196,6 +196,52 @@ def test_one_that_has_yet_to_make_sense_has_chosen_nobody(land: Land) -> None:
 
     assert said(placement, "PlacementMisconfigured")[0] == "False"
     assert land.chosen() == [["a"]]
+
+
+NONSENSE: Made = {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}
+
+
+def test_one_that_made_sense_does_not_choose_nobody_because_its_decisions_were_deleted(land: Land) -> None:
+    """What it says of itself is all that tells whoever has works there that somebody was chosen."""
+    land.clusters("a", "b")
+    land.place()
+    land.place(**NONSENSE)
+    land.delete(DECISION.ref("team", "place-decision-1"))
+
+    placement = land.scheduled()
+
+    assert land.chosen() == []
+    assert placement["status"]["numberOfSelectedClusters"] == 2
+
+
+def test_one_that_made_sense_leaves_decisions_alone_that_were_put_back_without_a_status(land: Land) -> None:
+    land.clusters("a", "b")
+    land.place()
+    land.place(**NONSENSE)
+    ref = DECISION.ref("team", "place-decision-1")
+    land.patch(ref, {"status": None}, subresource="status")
+
+    placement = land.scheduled()
+
+    assert not (land.get(ref).get("status") or {})
+    assert placement["status"]["numberOfSelectedClusters"] == 2
+
+
+def test_a_decision_that_names_somebody_by_now_is_not_emptied(land: Land) -> None:
+    """That it makes no sense is said first, and nobody is written into the decision that was looked at alone."""
+    land.clusters("a")
+    placement = make(PLACEMENT, "place", "team", spec=NONSENSE)
+    land.create(placement)
+    land.create(make(DECISION, "place-decision-1", "team", labels={PLACEMENT_LABEL: "place"}))
+    ref = DECISION.ref("team", "place-decision-1")
+    seen = land.get(ref)
+
+    plan = planned(land, PLACEMENTS, PLACEMENT.ref("team", "place"))
+
+    assert plan.stages[0].name == "say so"
+    patches = [one for one in plan.actions if isinstance(one, Patch)]
+    (emptied,) = (one for one in patches if one.ref == ref and one.subresource == "status")
+    assert emptied.version == meta.resource_version(seen)
 
 
 def test_a_tainted_cluster_is_not_chosen_unless_that_is_tolerated(land: Land) -> None:

@@ -169,3 +169,41 @@ def test_what_is_shared_is_mended_and_goes_with_the_last_of_its_works() -> None:
     spoke.hub.delete(spoke.work_ref("two"))
     spoke.run()
     assert not spoke.has()
+
+
+def test_what_a_work_could_not_apply_is_not_left_to_it() -> None:
+    """It would have what another manager states for good, and never be able to apply it."""
+    spoke, name = Spoke(), "cm1"
+    first, second = config_map(name, a="1"), config_map(name, a="2")
+    for work, manifest in (("one", first), ("two", second)):
+        how = strategy("ServerSideApply", fieldManager=f"work-agent-{work}")
+        spoke.ask(manifest, name=work, manifestConfigs=[config_for(manifest, **how)])
+    assert spoke.said_of(0, "Applied", "two") == ("False", "AppliedManifestFailed")
+
+    spoke.hub.delete(spoke.work_ref("one"))
+    spoke.run()
+    for _ in range(3):
+        spoke.pass_time(600)
+        spoke.run()
+
+    assert spoke.there()["data"] == {"a": "2"}
+    assert owners(spoke) == {"hash-two"}
+    assert spoke.said_of(0, "Applied", "two")[0] == "True"
+
+
+def test_a_mark_that_came_too_late_for_its_work_goes_with_the_next_one() -> None:
+    """It was set for a work that had the object on its list, and let it go at that very moment."""
+    spoke = Spoke()
+    spoke.ask(config_map(a="1"), name="one")
+    spoke.ask(config_map("other"), name="two")
+    there, late = spoke.there(), spoke.record("two")
+    assert late is not None
+    marks = [*meta.owner_refs(there), meta.owner_ref(late)]
+    spoke.home.patch(meta.ref(there), {"metadata": {"ownerReferences": marks}})
+    spoke.run()
+
+    spoke.hub.delete(spoke.work_ref("one"))
+    spoke.run()
+
+    assert not spoke.has()
+    assert spoke.has("other")
