@@ -21,36 +21,31 @@ from lamina.core.plan import (
     NOTHING,
     Action,
     Emit,
-    Patch,
     Plan,
     Stage,
-    change,
     change_metadata,
     delete,
     one_stage,
     remove_finalizer,
-    set_status,
 )
 from lamina.core.questions import Answers, Found, Question, Read
 from lamina.core.world import World
 from lamina.errors import HookError, LaminaError, PlanFailed
-from lamina.families.metacontroller.apply import stated
 from lamina.families.metacontroller.asking import Wishes, endpoint_of, open_questions, wishes
 from lamina.families.metacontroller.desired import Desired, Key, desired, in_kind_order, observed
 from lamina.families.metacontroller.ground import unsettled
 from lamina.families.metacontroller.hooks import Response
 from lamina.families.metacontroller.means import Means
 from lamina.families.metacontroller.names import COMPOSITE, MANAGER
+from lamina.families.metacontroller.report import last_words, let_go, report, stage
 from lamina.families.metacontroller.rolling import Rolled, news, roll, with_condition
 from lamina.families.metacontroller.roster import Roster, roster, strays
 from lamina.families.metacontroller.setup import Setup
 from lamina.families.metacontroller.standing import answered, failed
 from lamina.families.metacontroller.view import View
 from lamina.families.metacontroller.webhooks import credentials_of, look_in
-from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
-from lamina.objects.diff import is_same
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import Obj, Ref
 
 _COLLECTED = frozenset(("orphan", "foregroundDeletion"))
 _FUTILE, _DELAYED = "RecreateFutile", "RecreateDelayed"
@@ -159,16 +154,16 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
         stages += care.stages
         wake, wanted = care.wake, _with_doubts(view, wanted, care.doubts)
         if wanted.rolled is not None:
-            stages += _stage("tell", [Emit(event=event) for event in news(view, wanted.rolled, now)])
+            stages += stage("tell", [Emit(event=event) for event in news(view, wanted.rolled, now)])
     if ends:
         # Last of all: whoever is let go is not looked at again.
         because = "its finalize hook says that it is finalized"
         if view.is_deleting and _manages(view) and view.revisions:
             stages.append(Stage("forget its revisions", tuple(map(delete, view.revisions))))
-        stages.append(Stage("let go", (_let_go(view, wanted),)))
-        return Plan(stages=(*stages, *_last_words(view, wanted)), because=because)
-    stages += _report(view, wanted)
-    stages += _stage("say who answers", answered(view.world, view.setup, now))
+        stages.append(Stage("let go", (let_go(view, wanted.response, wanted.status),)))
+        return Plan(stages=(*stages, *last_words(view, wanted.status)), because=because)
+    stages += report(view, wanted.response, wanted.status)
+    stages += stage("say who answers", answered(view.world, view.setup, now))
     return Plan(
         stages=tuple(stages),
         look_again=_sooner(wake, wanted.rolled.step.look_again if wanted.rolled is not None else None),
@@ -316,85 +311,6 @@ def _taken(view: View, key: Key, taken: Obj, now: datetime) -> Emit:
     )
     said = f"{meta.ref(view.parent)} cannot have {key}: {whose}"
     return Emit(event=warning(view.parent, "NameTaken", said, by=MANAGER, now=now))
-
-
-def _report(view: View, wanted: _Wanted) -> list[Stage]:
-    """Return the stages that write a parent's status, and a decorator's labels and annotations."""
-    actions = _status(view, wanted.status)
-    if view.setup.kind == COMPOSITE:
-        return _stage("say so", actions)
-    marks = _marks(view, wanted.response, wanted.status)
-    # A status written just before it must not refuse it.
-    decorated = change(view.parent, marks) if not actions else _unversioned(view.parent, marks)
-    return [*_stage("say so", actions), *_stage("decorate", [decorated] if marks else [])]
-
-
-def _last_words(view: View, wanted: _Wanted) -> list[Stage]:
-    """Return what writes the status of a parent that lives on without us: nobody looks at it again."""
-    if view.is_deleting:
-        return []
-    # Letting it go, just before, must not refuse it.
-    said = tuple(replace(patch, version="") for patch in _status(view, wanted.status))
-    return [Stage("say so", said)] if said else []
-
-
-def _status(view: View, status: Obj | None) -> list[Patch]:
-    """Return the patch that gives a parent its status, unless it has it or that is not where it goes."""
-    if view.setup.kind == COMPOSITE:
-        return _composite_status(view, status or {})
-    if status is None or "status" not in view.rule.kind.subresources:
-        return []
-    wanted = stated(status)
-    if not wanted and "status" not in view.parent:
-        # An empty status is one: a hook may wait to see that it has been written.
-        return [change(view.parent, {"status": {}}, subresource="status")]
-    patch = set_status(view.parent, wanted)
-    return [patch] if patch is not None else []
-
-
-def _stage(name: str, actions: Sequence[Action]) -> list[Stage]:
-    return [Stage(name, tuple(actions), even_after_failure=True)] if actions else []
-
-
-def _composite_status(view: View, status: Obj) -> list[Patch]:
-    generation = meta.generation(view.parent)
-    wanted: Made = stated(status)
-    old: Obj = view.parent.get("status") or {}
-    if old and old == wanted and "observedGeneration" not in wanted:
-        # A schema that drops it would be written to for ever.
-        return []
-    if generation:
-        wanted = {**wanted, "observedGeneration": generation}
-    patch = set_status(view.parent, wanted)
-    return [patch] if patch is not None else []
-
-
-def _marks(view: View, response: Response, status: Obj | None) -> Made:
-    """Return the patch of a decorated object itself: labels, annotations, and a status that has no endpoint."""
-    parent = view.parent
-    metadata: Made = {}
-    for field, wanted in (("labels", response.labels), ("annotations", response.annotations)):
-        there = meta.metadata(parent).get(field) or {}
-        changed = {key: value for key, value in wanted.items() if there.get(key) != value}
-        if changed:
-            metadata[field] = changed
-    patch: Made = {"metadata": metadata} if metadata else {}
-    if status is not None and "status" not in view.rule.kind.subresources:
-        old, new = parent.get("status") or {}, stated(status)
-        if "status" not in parent or not is_same(old, new):
-            patch["status"] = create_merge_patch(old, new) if isinstance(old, Mapping) else new
-    return patch
-
-
-def _unversioned(parent: Obj, patch: Obj) -> Patch:
-    return Patch(ref=meta.ref(parent), uid=meta.uid(parent), version="", patch=patch)
-
-
-def _let_go(view: View, wanted: _Wanted) -> Patch:
-    released = remove_finalizer(view.parent, view.setup.finalizer)
-    marks = _marks(view, wanted.response, wanted.status) if view.setup.kind != COMPOSITE else {}
-    metadata = {**(marks.get("metadata") or {}), **released.patch["metadata"]}
-    return replace(released, patch={**marks, "metadata": metadata})
 
 
 def _failure(wrong: Sequence[LaminaError]) -> LaminaError | None:
