@@ -7,35 +7,47 @@ rollout is checked after each write, whatever has gone wrong before it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from lamina.actors.garbage import GARBAGE
 from lamina.core.controller import Controller, Watch, only
-from lamina.core.plan import NOTHING, Action, Create, Delete, Plan, Replace, one_stage, set_status
+from lamina.core.plan import NOTHING, Plan, one_stage, set_status
 from lamina.core.questions import Answers
 from lamina.core.world import Change, World, everything
-from lamina.families.manifestwork.names import HASH, OWNER, REPLICA_SET
+from lamina.families.manifestwork.names import HASH
 from lamina.families.manifestwork.rollback import rollback
 from lamina.objects import conditions, meta
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import Obj, Ref
 from lamina.paper import Paper
 from lamina.paper.kinds import CONFIG_MAP, CONTROLLER_REVISION, make
-from lamina.testing.sieve import Mishap, Scenario, Step, Wrote
+from lamina.testing.sieve import Scenario, Step
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
-    DECISION,
     HUB,
     OK1,
     OK2,
     OK3,
+    SET,
     SLOW,
     WORK,
     Fleet,
     everybody,
     progressive,
     sent,
+)
+from tests.unit.families.manifestwork.promises import (
+    keeps_the_pace,
+    kept_templates,
+    never_sent_again,
+    nothing_in_use_is_forgotten,
+    nothing_is_forgotten_within_the_limit,
+    numbers_grow,
+    said_before_sent,
+    the_spec_is_somebody_elses,
 )
 from tests.unit.families.undoing import carry_out, seen
 
@@ -172,154 +184,121 @@ STORIES: Mapping[str, Sequence[Step]] = {
 ALL_AT_ONCE = everybody(progressDeadline="5s", failureStrategy="AbortAll")
 
 
-# ── what is promised ──
-
-
-def _owner(objects: Mapping[Ref, Made]) -> Obj:
-    return next((obj for ref, obj in objects.items() if ref.kind == REPLICA_SET.kind), {})
-
-
-def _kept(objects: Mapping[Ref, Made]) -> dict[str, Obj]:
-    """Return what each kept revision holds, by its hash."""
-    return {
-        meta.labels(obj)[HASH]: obj["data"]["spec"]["manifestWorkTemplate"]
-        for ref, obj in objects.items()
-        if ref.kind == "ControllerRevision" and OWNER in meta.labels(obj)
-    }
-
-
-def said_before_sent(wrote: Wrote) -> None:
-    """Nothing goes out that is not kept, and what goes out is what the status says."""
-    for _ in sent([wrote.action]):
-        assert isinstance(wrote.action, Create | Replace)
-        tag, status = meta.labels(wrote.action.obj)[HASH], _owner(wrote.before).get("status") or {}
-        goal = status.get("currentRevision" if status.get("abortedTime") else "updateRevision")
-        assert tag == goal, f"{wrote.action.ref} is sent {tag}, and the status says {goal}"
-        if wrote.mishap in (None, Mishap.DEATH):
-            # That somebody else took away a revision cannot be known before it is heard.
-            assert tag in _kept(wrote.before), f"{wrote.action.ref} is sent {tag}, which is not kept"
-
-
-def never_sent_again(wrote: Wrote) -> None:
-    """Whoever has turned round is not sent the broken revision again, not even by somebody who sees the past."""
-    owner = _owner(wrote.before)
-    status = owner.get("status") or {}
-    if not status.get("abortedTime") or not sent([wrote.action]):
-        return
-    before = wrote.before.get(wrote.action.ref)
-    assert isinstance(wrote.action, Create | Replace)
-    back = before is not None and meta.labels(before)[HASH] == status["currentRevision"]
-    turned = back and meta.generation(before or {}) > 1
-    broken = meta.labels(wrote.action.obj)[HASH] == status["updateRevision"]
-    assert not (turned and broken), f"{wrote.action.ref} is sent the broken revision again"
-
-
-def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
-    """On the way out, no more are on the way than may be; the way back is taken by all at once."""
-
-    def check(wrote: Wrote) -> None:
-        status = _owner(wrote.before).get("status") or {}
-        if status.get("abortedTime") or not sent([wrote.action]):
-            return
-        assert isinstance(wrote.action, Create | Replace)
-        tag = meta.labels(wrote.action.obj)[HASH]
-        works = [obj for ref, obj in wrote.paper.objects.items() if ref.kind == WORK.kind]
-        on_the_way = {
-            meta.namespace(one) for one in works if meta.labels(one)[HASH] == tag and not _is_done(one)
-        }
-        busy = on_the_way & _selected(wrote.paper)
-        assert len(busy) <= at_once, f"{sorted(busy)} are on the way"
-
-    return check
-
-
-def _selected(paper: Paper) -> set[str]:
-    return {one["clusterName"] for held in paper.listed(DECISION) for one in held["status"]["decisions"]}
-
-
-def _is_done(work: Obj) -> bool:
-    said = (work.get("status") or {}).get("conditions") or ()
-    found = conditions.find(said, "Progressing")
-    return (
-        found is not None
-        and found["status"] == "False"
-        and found["observedGeneration"] == meta.generation(work)
-    )
-
-
-def the_spec_is_somebody_elses(wrote: Wrote) -> None:
-    """Whatever is aborted or undone, nobody writes the spec but those whose it is."""
-    owner = _owner(wrote.paper.objects)
-    assert not owner or owner["spec"] == _owner(wrote.before)["spec"], "the spec was written"
-
-
-def numbers_grow(wrote: Wrote) -> None:
-    """No number is given to two snapshots, and what a revision holds never changes."""
-    given: dict[int, Any] = {}
-    for ref, obj in wrote.paper.objects.items():
-        if ref.kind == "ControllerRevision":
-            assert given.setdefault(obj["revision"], obj["data"]) == obj["data"], f"two are {obj['revision']}"
-            before = wrote.before.get(ref)
-            assert before is None or meta.uid(before) != meta.uid(obj) or before["data"] == obj["data"]
-
-
-def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
-    """A revision that is stable or wanted is kept, as far as whoever prunes can know."""
-    action: Action = wrote.action
-    owner = _owner(wrote.paper.objects)
-    if not isinstance(action, Delete) or action.ref.kind != "ControllerRevision" or meta.is_deleting(owner):
-        return
-    status = owner.get("status") or {}
-    lost = _kept(wrote.before).keys() - _kept(wrote.paper.objects).keys()
-    assert not lost & {status.get("currentRevision"), status.get("updateRevision")}, f"{lost} is in use"
+# ── what it leads to ──
 
 
 def outcome(paper: Paper) -> Any:
-    """Return what a rollout leads to: who has what, which revisions are kept, and what is said of it."""
+    """
+    Return what a rollout leads to: who has what, which revisions are in use, and what is said of it.
+
+    Which others are kept depends on which templates were seen at all.
+    """
     assert isinstance(paper, Fleet)
-    said = (paper.row(), bool(paper.aborted), paper.current, paper.update) if APP in paper.objects else "gone"
-    return paper.revs(), sorted({held for _, held in paper.revisions()}), said
+    if APP not in paper.objects:
+        return paper.revs(), paper.revisions(), "gone"
+    used = kept_templates(paper.objects).keys() & {paper.current, paper.update}
+    return paper.revs(), sorted(used), (paper.row(), bool(paper.aborted), paper.current, paper.update)
 
 
-def given(strategy: Obj, history: int) -> Callable[[], Fleet]:
-    def fleet() -> Fleet:
-        made = Fleet()
-        made.start(OK1, 4, strategy, revisionHistoryLimit=history)
-        return made
+def deeds(paper: Paper) -> Any:
+    """Return what is the same whoever dies: what was sent to whom, nothing of it twice, and which revisions are kept."""
+    assert isinstance(paper, Fleet)
+    return Counter(sent(paper.journal)), kept(paper)
 
-    return fleet
+
+def kept(paper: Paper) -> Any:
+    assert isinstance(paper, Fleet)
+    return sorted({held for _, held in paper.revisions()})
+
+
+class _Way(NamedTuple):
+    """How a story is told: by which strategy, over which groups of clusters, with how much heard."""
+
+    strategy: Obj
+    at_once: int = 2
+    history: int = 3
+    lasts: timedelta = A_WHILE
+    groups: Mapping[int, Sequence[str]] = {0: ("c1", "c2", "c3", "c4")}
+    counted: bool = True
+    """Whether what was sent is the same whoever dies."""
+    further: Obj | None = None
+    """The strategy of a second placement, which has two clusters more."""
+
+
+def given(way: _Way) -> Fleet:
+    made = Fleet()
+    refs = [{"name": "place", "rolloutStrategy": way.strategy}]
+    made.place("place", way.groups)
+    if way.further is not None:
+        made.place("further", {0: ("d1", "d2")})
+        refs.append({"name": "further", "rolloutStrategy": way.further})
+    spec = {"placementRefs": refs, "manifestWorkTemplate": OK1, "revisionHistoryLimit": way.history}
+    made.create(make(SET, "app", "team", spec=spec))
+    return made
+
+
+_TWO = {0: ("c1", "c2"), 1: ("c3", "c4")}
+_BY_GROUP = {
+    "type": "ProgressivePerGroup",
+    "progressivePerGroup": {"progressDeadline": "5s", "maxFailures": 0},
+    "failureStrategy": "AbortAll",
+}
+_IN_ANY_WAY = (
+    "a plain rollout",
+    "an abort",
+    "an abort because an agent is away",
+    "an abort, and then something better",
+    "undone by hand in the middle",
+    "undone in the middle",
+    "a third template in the middle",
+    "deleted in the middle",
+)
+WAYS: Mapping[str, tuple[_Way, Sequence[str]]] = {
+    "two at once": (_Way(progressive()), tuple(STORIES)),
+    "two at once, for long": (_Way(progressive(), lasts=FOR_LONG), tuple(STORIES)),
+    "all at once": (
+        _Way(ALL_AT_ONCE, at_once=4, lasts=FOR_LONG),
+        ("an abort", "an abort because an agent is away", "undone by hand in the middle"),
+    ),
+    "without a history": (
+        _Way(progressive(), history=0),
+        ("undone after the end", "undone by hand in the middle", "an abort, and then something better"),
+    ),
+    # Who dies with half of a group on the way has the other half wait for it.
+    "group by group": (_Way(_BY_GROUP, groups=_TWO, counted=False), _IN_ANY_WAY),
+    "the second group first": (
+        _Way(progressive(maxConcurrency=1, mandatoryDecisionGroups=[{"groupIndex": 1}]), groups=_TWO),
+        # Not told yet: with an agent away, who sees the past sends again what was turned round.
+        tuple(name for name in _IN_ANY_WAY if name != "an abort because an agent is away"),
+    ),
+    "after a soak": (_Way(progressive(minSuccessTime="3s")), _IN_ANY_WAY),
+    "one may fail": (_Way(progressive(maxFailures=1)), _IN_ANY_WAY),
+    "nobody turns round": (_Way(progressive(failureStrategy="")), _IN_ANY_WAY),
+    "two placements": (_Way(progressive(), at_once=4, further=progressive(failureStrategy="")), _IN_ANY_WAY),
+}
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yield each story, told a few at a time, with nothing heard for a while and for long, and some all at once."""
-    together = ("an abort", "an abort because an agent is away", "undone by hand in the middle")
-    forgetful = (
-        "undone after the end",
-        "undone by hand in the middle",
-        "an abort, and then something better",
-    )
-    told = [(name, "two at once", progressive(), 2, 3, A_WHILE) for name in STORIES]
-    told += [(name, "two at once, for long", progressive(), 2, 3, FOR_LONG) for name in STORIES]
-    told += [(name, "all at once", ALL_AT_ONCE, 4, 3, FOR_LONG) for name in together]
-    told += [(name, "without a history", progressive(), 2, 0, A_WHILE) for name in forgetful]
-    for name, how, strategy, at_once, history, lasts in told:
-        yield Scenario(
-            name=f"{name}, {how}",
-            given=given(strategy, history),
-            steps=STORIES[name],
-            controllers=(HUB,),
-            others=(AGENTS,),
-            promises=(
-                said_before_sent,
-                never_sent_again,
-                keeps_the_pace(at_once),
-                the_spec_is_somebody_elses,
-                numbers_grow,
-                nothing_in_use_is_forgotten,
-            ),
-            outcome=outcome,
-            # Nothing is sent twice, whoever dies.
-            deeds=lambda paper: Counter(sent(paper.journal)),
-            ends=timedelta(minutes=2),
-            lasts=lasts,
-        )
+    """Yield each story, told a few at a time, with nothing heard for a while and for long, and some in other ways."""
+    for how, (way, names) in WAYS.items():
+        for name in names:
+            yield Scenario(
+                name=f"{name}, {how}",
+                given=partial(given, way),
+                steps=STORIES[name],
+                controllers=(HUB,),
+                others=(AGENTS, GARBAGE),
+                promises=(
+                    said_before_sent,
+                    never_sent_again,
+                    keeps_the_pace(way.at_once),
+                    the_spec_is_somebody_elses,
+                    numbers_grow,
+                    nothing_in_use_is_forgotten,
+                    nothing_is_forgotten_within_the_limit,
+                ),
+                outcome=outcome,
+                deeds=deeds if way.counted else kept,
+                ends=timedelta(minutes=2),
+                lasts=way.lasts,
+            )

@@ -34,7 +34,7 @@ from tests.unit.families.manifestwork.fleet import (
 )
 from tests.unit.families.manifestwork.stories import scenarios
 
-EVERY = 5
+EVERY = 13
 
 
 @pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)

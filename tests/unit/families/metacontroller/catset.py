@@ -15,11 +15,16 @@ from lamina.families.metacontroller.setup import composite
 from lamina.families.metacontroller.view import View
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import Made, Ref
 from lamina.paper import Crashed, Paper, planned, settle
 from lamina.paper.kinds import ALL_VERBS, EVENT, NAMESPACE, POD
 
 CATSET = Kind("ex.example.com/v1", "CatSet", "catsets", True, ALL_VERBS, frozenset({"status"}))
+BOX = Kind("ex.example.com/v1", "Box", "boxes", True, ALL_VERBS, frozenset({"status"}))
+"""What a cat sits in, where there are boxes."""
+COMPOSITE = Kind(
+    API_VERSION, "CompositeController", "compositecontrollers", False, ALL_VERBS, frozenset({"status"})
+)
 REVISION = Kind(API_VERSION, "ControllerRevision", "controllerrevisions", True, ALL_VERBS)
 PARENT = Ref("ex.example.com/v1", "CatSet", "default", "nginx")
 
@@ -28,11 +33,15 @@ PARENT = Ref("ex.example.com/v1", "CatSet", "default", "nginx")
 class Cats(Paper):
     """A cluster with a CatSet on it, and a hook that wants as many pods as it says, of the image it says."""
 
-    kinds: Kinds = Kinds((CATSET, REVISION, POD, EVENT, NAMESPACE))
+    kinds: Kinds = Kinds((CATSET, BOX, COMPOSITE, REVISION, POD, EVENT, NAMESPACE))
     order: tuple[int, ...] = ()
     asked: int = 0
     busy: set[str] = field(default_factory=set)
     """Images that the hook does not want to hear of."""
+    boxes: bool = False
+    """Whether each pod has a box of its image."""
+    says: bool = True
+    """Whether the hook says anything of a status."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +62,9 @@ class Cats(Paper):
         if spec["template"]["image"] in self.busy:
             raise HookError("the hook has a headache")
         pods = [self.pod(number, spec["template"]["image"]) for number in self.places(spec["replicas"])]
-        return {"children": pods, "status": {"seen": len(said["children"]["Pod.v1"])}}
+        if self.boxes:
+            pods = [one for pod in pods for one in (pod, self.box(pod))]
+        return {"children": pods, "status": {"seen": len(said["children"]["Pod.v1"])} if self.says else None}
 
     def places(self, replicas: int) -> list[int]:
         return [number for number in (self.order or range(10)) if number < replicas]
@@ -65,6 +76,11 @@ class Cats(Paper):
             "metadata": {"name": f"nginx-{number}", "labels": {"app": "nginx"}},
             "spec": {"image": image},
         }
+
+    def box(self, pod: Made) -> Made:
+        name = pod["metadata"]["name"].replace("nginx", "box")
+        metadata = {**pod["metadata"], "name": name}
+        return {"apiVersion": BOX.api_version, "kind": BOX.kind, "metadata": metadata, "spec": pod["spec"]}
 
     # ── what somebody does ──
 
@@ -103,18 +119,26 @@ class Cats(Paper):
         method: str = "RollingRecreate",
         *,
         applies: bool = False,
-        finalizes: bool = False,
-        kept: int = 0,
         memory: Memory | None = None,
-        **rolling: Any,
+        **said: Any,
     ) -> Controller[View]:
+        setup = composite(
+            self.composite(method, **said), self.kinds, applies_as="metacontroller" if applies else ""
+        )
+        return controller(setup, memory=memory)
+
+    def composite(
+        self, method: str = "RollingRecreate", *, finalizes: bool = False, kept: int = 0, **rolling: Any
+    ) -> Made:
+        """Return the CompositeController that says how cats are rolled."""
         strategy = {
             "method": method,
             "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
             **({"rollingUpdate": rolling} if rolling else {}),
         }
         history = {"fieldPaths": ["spec.template"], "limit": kept}
-        obj: Obj = {
+        rolled = [POD, BOX] if self.boxes else [POD]
+        return {
             "apiVersion": API_VERSION,
             "kind": "CompositeController",
             "metadata": {"name": "catset", "uid": "cc"},
@@ -124,15 +148,16 @@ class Cats(Paper):
                     "resource": "catsets",
                     "revisionHistory": history,
                 },
-                "childResources": [{"apiVersion": "v1", "resource": "pods", "updateStrategy": strategy}],
+                "childResources": [
+                    {"apiVersion": one.api_version, "resource": one.plural, "updateStrategy": strategy}
+                    for one in rolled
+                ],
                 "hooks": {
                     name: {"webhook": {"url": f"http://hook/{name}"}}
                     for name in ("sync", *(("finalize",) if finalizes else ()))
                 },
             },
         }
-        setup = composite(obj, self.kinds, applies_as="metacontroller" if applies else "")
-        return controller(setup, memory=memory)
 
     def settle(self, crash_after: int | None = None, **settings: Any) -> None:
         """Let it work until there is nothing to do but wait."""
@@ -164,7 +189,7 @@ def touched(cats: Paper) -> list[tuple[str, str]]:
             isinstance(action, Apply) and action.ref.kind == "Pod"
         ):
             told.append((action.ref.name, action.obj["spec"]["image"]))
-        elif isinstance(action, Patch) and action.ref.kind == "Pod" and action.subresource == "":
+        elif isinstance(action, Patch) and action.ref.kind == "Pod" and "spec" in action.patch:
             told.append((action.ref.name, action.patch["spec"]["image"]))
     return told
 

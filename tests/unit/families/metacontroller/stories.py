@@ -1,23 +1,46 @@
 """
 Rolls on paper, whatever somebody does to them in the meantime: the stories that the sieve tells.
 
-A kubelet that takes two seconds makes pods ready, so that a roll has a middle.
-What is promised of every roll is checked after each write.
+A kubelet that takes two seconds makes pods ready, so that a roll has a middle;
+one of the image `bad` never is, until somebody makes a namespace `cure`. What is
+promised of every roll is checked after each write.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from lamina.actors.garbage import GARBAGE
 from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Action, Apply, Create, Delete, Patch, Plan, change, one_stage
+from lamina.core.plan import (
+    NOTHING,
+    Plan,
+    Propagation,
+    change,
+    one_stage,
+)
 from lamina.core.questions import Answers
+from lamina.core.world import Change, World
 from lamina.families.metacontroller.rollback import rollback
 from lamina.objects import conditions, meta
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import Obj, Ref
 from lamina.paper import Paper
-from lamina.testing.sieve import Scenario, Step, Wrote
+from lamina.paper.kinds import NAMESPACE, make
+from lamina.testing.sieve import Scenario, Step
 from tests.unit.families.metacontroller.catset import PARENT, REVISION, Cats, touched
+from tests.unit.families.metacontroller.promises import (
+    NAMES,
+    ROLLED,
+    claimed_before_made,
+    control_never_moves_back_by_itself,
+    keeps_the_pace,
+    nothing_in_use_is_forgotten,
+    numbers_grow,
+    snapshots_stay,
+    the_spec_is_somebody_elses,
+)
 from tests.unit.families.undoing import carry_out, seen
 
 WAYS: Mapping[str, dict[str, Any]] = {
@@ -34,42 +57,63 @@ OVER = timedelta(minutes=1)
 _KEPT = 3
 """How many revisions are kept where somebody is to go back."""
 _TAKES = timedelta(seconds=2)
+CURE = NAMESPACE.ref("", "cure")
 
 
-def _run(pod: Obj, answers: Answers, now: datetime) -> Plan:
+class _Pod(NamedTuple):
+    obj: Obj
+    cured: bool
+
+
+def _run(pod: _Pod, answers: Answers, now: datetime, *, observant: bool) -> Plan:
     """Have a pod's status say what runs, and two seconds later that it is ready."""
-    status, image = pod.get("status") or {}, pod["spec"]["image"]
+    status, image = pod.obj.get("status") or {}, pod.obj["spec"]["image"]
     if status.get("image") != image:
         since = {
             "image": image,
             "since": now.isoformat(),
             "conditions": [{"type": "Ready", "status": "False"}],
+            **({"observedGeneration": meta.generation(pod.obj)} if observant else {}),
         }
         return one_stage(
-            "start it", [change(pod, {"status": since}, "status")], because="it has another image"
+            "start it", [change(pod.obj, {"status": since}, "status")], because="it has another image"
         )
-    if conditions.is_true(status["conditions"], "Ready"):
+    if conditions.is_true(status["conditions"], "Ready") or (image == "bad" and not pod.cured):
         return NOTHING
     due = datetime.fromisoformat(status["since"]) + _TAKES
     if now < due:
         return Plan(look_again=due - now, because="it takes a while")
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    return one_stage("say so", [change(pod, {"status": ready}, "status")], because="it is ready")
+    return one_stage("say so", [change(pod.obj, {"status": ready}, "status")], because="it is ready")
 
 
-KUBELET: Controller[Obj] = Controller(
-    name="kubelet",
-    watches=(Watch(selects=only("", "Pod"), concerns=itself),),
-    gather=lambda world, ref: world.get(ref),
-    plan=_run,
-    manager="kubelet",
-)
+def _looked_at(world: World, ref: Ref) -> _Pod | None:
+    pod = world.get(ref)
+    return None if pod is None else _Pod(pod, world.get(CURE) is not None)
 
 
-def given() -> Cats:
-    cats = Cats()
-    cats.start()
-    return cats
+def _all_of_them(world: World, change: Change) -> Iterable[Ref]:
+    return [meta.ref(one) for kind in ROLLED for one in world.every(kind.group_kind)]
+
+
+def kubelet(*, observant: bool = False) -> Controller[_Pod]:
+    """Return who runs pods, and boxes; one that is observant says of which generation it speaks."""
+    return Controller(
+        name="kubelet",
+        watches=(
+            *(Watch(selects=only(*kind.group_kind), concerns=itself) for kind in ROLLED),
+            Watch(selects=only("", "Namespace"), concerns=_all_of_them),
+        ),
+        gather=_looked_at,
+        plan=partial(_run, observant=observant),
+        manager="kubelet",
+    )
+
+
+def given(**cats: Any) -> Cats:
+    made = Cats(**cats)
+    made.start()
+    return made
 
 
 def wants(**spec: Any) -> Step:
@@ -96,6 +140,31 @@ def is_deleted(paper: Paper) -> None:
     paper.delete(PARENT)
 
 
+def is_left_alone(paper: Paper) -> None:
+    """Its parent goes, and whatever it has stays."""
+    paper.delete(PARENT, Propagation.ORPHAN)
+
+
+def is_there_again(paper: Paper) -> None:
+    """Somebody makes the parent anew, as it was."""
+    assert isinstance(paper, Cats)
+    paper.start(image="two")
+
+
+def is_cured(paper: Paper) -> None:
+    paper.create(make(NAMESPACE, "cure"))
+
+
+def hook_has_a_headache(*images: str) -> Step:
+    """The hook does not want to hear of some images; of no images, it is well again."""
+
+    def change(paper: Paper) -> None:
+        assert isinstance(paper, Cats)
+        paper.busy = set(images)
+
+    return change
+
+
 def undoes(paper: Paper) -> None:
     """Somebody goes back to the revision before, by whichever way there is."""
     controller = Cats().controller(kept=_KEPT)
@@ -114,155 +183,123 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "children die in the middle": (image("two"), WORKS, loses_pods),
     "revisions are lost in the middle": (image("two"), WORKS, loses_revisions),
     "deleted in the middle": (image("two"), WORKS, is_deleted),
+    "stuck, and then cured": (image("bad"), OVER, is_cured),
+    "stuck, and then something better": (image("bad"), OVER, image("three")),
 }
+WITHOUT_A_HOOK_FOR_THE_END: Mapping[str, Sequence[Step]] = {
+    "deleted in the middle, nobody asked": (image("two"), WORKS, is_deleted),
+    "orphaned in the middle, and made again": (
+        image("two"), WORKS, is_left_alone, WORKS, is_there_again,
+    ),
+    "a hook that fails for what is left": (
+        image("two"), WORKS, hook_has_a_headache("one"), GETS_READY, hook_has_a_headache(),
+    ),
+    "a hook that fails for what is new": (
+        image("two"), WORKS, hook_has_a_headache("two"), GETS_READY, hook_has_a_headache(),
+    ),
+}  # fmt: skip
 
 
-# ── what is promised ──
-
-
-def _claims(objects: Mapping[Ref, Made]) -> dict[str, dict[str, int]]:
-    """Return each pod, and the images of the revisions that claim it with how new they are."""
-    claimed: dict[str, dict[str, int]] = {}
-    for revision in (obj for ref, obj in objects.items() if ref.kind == REVISION.kind):
-        wanted = revision["parentPatch"]["spec"]["template"]["image"]
-        number = int(meta.annotations(revision)["metacontroller.k8s.io/revision-number"])
-        for group in revision["children"]:
-            for name in group["names"]:
-                claimed.setdefault(name, {})[wanted] = number
-    return claimed
-
-
-def _image(action: Action) -> str:
-    obj: Made | Any = None
-    if action.ref.kind == "Pod":
-        obj = action.obj if isinstance(action, Create | Apply) else None
-        obj = action.patch if isinstance(action, Patch) else obj
-    return str(obj["spec"]["image"]) if obj and "spec" in obj else ""
-
-
-def claimed_before_made(wrote: Wrote) -> None:
-    """A child is never made anything but what the newest claim on it says, as far as that can be seen."""
-    made, claims = _image(wrote.action), _claims(wrote.paper.objects)
-    # Whoever takes away every record, unseen, takes away what was said before it is done.
-    claimed = claims.get(wrote.action.ref.name)
-    if made and claimed:
-        assert made == max(claimed, key=lambda one: claimed[one]), (
-            f"{wrote.action.ref} is made {made}: {claimed}"
-        )
-
-
-def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
-    """
-    No write moves more than may move at once, not even by whoever starts with the past before its eyes.
-
-    How many are on the way is read off many objects, and a server compares the version
-    of the one that is written and of no other. A child that the past shows where it
-    should be, though somebody is moving it just then, would be claimed in passing; so
-    those that are claimed in passing are looked at for real.
-    """
-
-    def check(wrote: Wrote) -> None:
-        before, claims = _claims(wrote.before), _claims(wrote.paper.objects)
-        there = {
-            ref.name: obj["spec"]["image"] for ref, obj in wrote.paper.objects.items() if ref.kind == "Pod"
-        }
-        for wanted in {image for images in claims.values() for image in images}:
-            gained = [
-                name
-                for name, images in claims.items()
-                if wanted == max(images, key=lambda one: images[one])
-                and wanted not in before.get(name, {})
-                and before.get(name)
-                and there.get(name) != wanted
-            ]
-            assert len(gained) <= at_once, f"{gained} are moved by one write"
-
-    return check
-
-
-def control_never_moves_back_by_itself(wrote: Wrote) -> None:
-    """A child that is wanted passes to an older snapshot only where the spec asks for that one."""
-    parent = wrote.paper.objects.get(PARENT)
-    if parent is None:
-        return
-    before, after = _claims(wrote.before), _claims(wrote.paper.objects)
-    for name in before.keys() & after.keys() & _wanted(parent):
-        was, now = (max(claims[name], key=claims[name].__getitem__) for claims in (before, after))
-        if now != parent["spec"]["template"]["image"]:
-            assert after[name][now] >= before[name][was], f"{name} passes from {was} back to {now}"
-
-
-def _wanted(parent: Obj) -> set[str]:
-    return {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
-
-
-def the_spec_is_somebody_elses(wrote: Wrote) -> None:
-    """Whatever is rolled out or undone, no controller writes the spec of a parent."""
-    before, after = wrote.before.get(PARENT), wrote.paper.objects.get(PARENT)
-    assert before is None or after is None or before["spec"] == after["spec"], "the spec was written"
-
-
-def numbers_grow(wrote: Wrote) -> None:
-    """No number is given to two snapshots."""
-    given: dict[str, Any] = {}
-    for ref, revision in wrote.paper.objects.items():
-        if ref.kind == REVISION.kind:
-            number = meta.annotations(revision)["metacontroller.k8s.io/revision-number"]
-            assert given.setdefault(number, revision["parentPatch"]) == revision["parentPatch"], (
-                f"two are number {number}"
-            )
-
-
-def snapshots_stay(wrote: Wrote) -> None:
-    """What a revision holds never changes."""
-    for ref, revision in wrote.before.items():
-        now = wrote.paper.objects.get(ref)
-        if ref.kind == REVISION.kind and now is not None and meta.uid(now) == meta.uid(revision):
-            assert now["parentPatch"] == revision["parentPatch"], f"{ref} holds something else"
-
-
-def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
-    """A revision that alone claims a child that is wanted is kept."""
-    parent = wrote.paper.objects.get(PARENT)
-    if not isinstance(wrote.action, Delete) or wrote.action.ref.kind != REVISION.kind or parent is None:
-        return
-    lost = _wanted(parent) & (_claims(wrote.before).keys() - _claims(wrote.paper.objects).keys())
-    assert not lost or meta.is_deleting(parent), f"nobody claims {sorted(lost)} any more"
+# ── what it leads to ──
 
 
 def outcome(paper: Paper) -> Any:
-    """Return what a roll leads to: which pods of which image, which revisions with whom, and what is said of it."""
+    """
+    Return what a roll leads to: what there is of which image, which revisions with whom, and what is said of it.
+
+    Which revisions are kept beside those depends on which specs were seen at all.
+    """
     assert isinstance(paper, Cats)
-    revisions = [
-        (one["parentPatch"], [{**group, "names": sorted(group["names"])} for group in one["children"]])
+    there = {ref.name: obj["spec"]["image"] for ref, obj in paper.objects.items() if ref.kind in NAMES}
+    revisions = [(image, groups) for image, groups in _revisions(paper) if groups]
+    if PARENT not in paper.objects:
+        return there, revisions, "gone"
+    said = paper.condition()
+    return there, revisions, (said["status"], said["reason"])
+
+
+def _revisions(paper: Cats) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    return sorted(
+        (
+            one["parentPatch"]["spec"]["template"]["image"],
+            sorted((group["kind"], sorted(group["names"])) for group in one["children"]),
+        )
         for one in paper.revisions()
-    ]
-    said = paper.condition()["status"] if PARENT in paper.objects else "gone"
-    return paper.pods(), sorted(revisions, key=str), said
+    )
+
+
+def _deeds(paper: Paper, *, counts: bool) -> Any:
+    """
+    Return what is the same whoever dies: which revisions are kept, and what was done to pods.
+
+    In place, a child that does not say of which generation it speaks is ready as what it was: who dies may be
+    quicker than its kubelet, and what was done is not counted.
+    """
+    assert isinstance(paper, Cats)
+    return _revisions(paper), sorted(touched(paper)) if counts else ()
+
+
+def _scenario(name: str, steps: Sequence[Step], how: Mapping[str, Any], **cats: Any) -> Scenario:
+    said = {key: value for key, value in how.items() if key != "observant"}
+    observant = bool(how.get("observant"))
+    kept = _KEPT if undoes in steps else 0
+    finalizes = is_deleted in steps and name in STORIES
+    hired = partial(Cats(**cats).controller, **said, finalizes=finalizes, kept=kept)
+    return Scenario(
+        name=name,
+        given=partial(given, **cats),
+        steps=steps,
+        controllers=lambda: (hired(),),
+        others=(kubelet(observant=observant), GARBAGE),
+        promises=(
+            claimed_before_made,
+            keeps_the_pace(how.get("maxUnavailable", 1)),
+            control_never_moves_back_by_itself,
+            the_spec_is_somebody_elses,
+            numbers_grow,
+            snapshots_stay,
+            nothing_in_use_is_forgotten,
+        ),
+        outcome=outcome,
+        deeds=partial(_deeds, counts=observant or how["method"] == "RollingRecreate"),
+    )
+
+
+FURTHER_WAYS: Mapping[str, dict[str, Any]] = {
+    "in place, observed": {"method": "RollingInPlace", "observant": True},
+    "the last kept back": {"method": "RollingRecreate", "partition": 1},
+    "with a deadline": {"method": "RollingRecreate", "progressDeadlineSeconds": 20},
+}
+_TOLD_FURTHER = (
+    "a plain roll",
+    "scaled down in the middle",
+    "turned round in the middle",
+    "changed again in the middle",
+    "children die in the middle",
+    "stuck, and then cured",
+    "stuck, and then something better",
+)
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yield each story, told in each way."""
+    """Yield each story, told in each way, and some in further ways: another hook, two kinds of children."""
     for way, how in WAYS.items():
         for name, steps in STORIES.items():
-            kept = _KEPT if undoes in steps else 0
-            controller = Cats().controller(**how, finalizes=is_deleted in steps, kept=kept)
-            yield Scenario(
-                name=f"{name}, {way}",
-                given=given,
-                steps=steps,
-                controllers=(controller,),
-                others=(KUBELET,),
-                promises=(
-                    claimed_before_made,
-                    keeps_the_pace(how.get("maxUnavailable", 1)),
-                    control_never_moves_back_by_itself,
-                    the_spec_is_somebody_elses,
-                    numbers_grow,
-                    snapshots_stay,
-                    nothing_in_use_is_forgotten,
-                ),
-                outcome=outcome,
-                # In place, a child still says that it is ready of what it was: who dies may be quicker than its kubelet.
-                deeds=(lambda paper: sorted(touched(paper))) if how["method"] == "RollingRecreate" else None,
-            )
+            yield replace(_scenario(name, steps, how), name=f"{name}, {way}")
+    for way, how in FURTHER_WAYS.items():
+        for name in _TOLD_FURTHER:
+            # Which are the last depends on how many there were when somebody looked.
+            if "partition" not in how or not name.startswith("scaled"):
+                yield replace(_scenario(name, STORIES[name], how), name=f"{name}, {way}")
+    for name, steps in WITHOUT_A_HOOK_FOR_THE_END.items():
+        told = _scenario(name, steps, WAYS["recreate"])
+        # A parent that is made anew starts a history of its own until it has heard of the one that it can take on.
+        apart = (numbers_grow, control_never_moves_back_by_itself) if is_there_again in steps else ()
+        yield replace(told, promises=[one for one in told.promises if one not in apart])
+    for name in _TOLD_FURTHER:
+        for way in ("recreate", "in place"):
+            told = _scenario(name, STORIES[name], WAYS[way], boxes=True)
+            yield replace(told, name=f"{name}, two kinds, {way}")
+    for name in ("a plain roll", "changed again in the middle"):
+        told = _scenario(name, STORIES[name], WAYS["recreate"], says=False)
+        yield replace(told, name=f"{name}, a hook without a status")

@@ -17,7 +17,7 @@ from lamina.testing.sieve import Scenario, sieve
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats, planned
 from tests.unit.families.metacontroller.stories import WAYS, scenarios
 
-EVERY = 17
+EVERY = 31
 
 
 @pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)
