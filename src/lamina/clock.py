@@ -187,6 +187,8 @@ async def pass_time(clock: ManualClock, by: timedelta, settled: Callable[[], Awa
     `settled` returns once everybody who was woken has nothing to do but wait.
     Wound in one go, a clock wakes whoever sleeps through the time in between.
     """
+    if by < timedelta(0):
+        raise ValueError(f"time does not pass backwards, and not by {by.total_seconds():g} s")
     until = clock.now() + by
     await settled()
     while (alarm := clock.next_alarm) is not None and alarm <= until:

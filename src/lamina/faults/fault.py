@@ -131,6 +131,18 @@ def read_fault(data: Any) -> Fault:
         fault: Fault = msgspec.convert(data, Fault)
     except msgspec.ValidationError as error:
         raise _senseless(str(error)) from None
+    _check(fault)
+    return fault
+
+
+def checked(fault: Fault) -> Fault:
+    """Return a fault that somebody made, as it is; raises as `read_fault` does, and TypeError where it is none."""
+    if not isinstance(fault, _Aimed):
+        raise TypeError(f"a fault is a value, as in Refuse(), and not {fault!r}")
+    return read_fault(msgspec.to_builtins(fault))
+
+
+def _check(fault: Fault) -> None:
     for verb in fault.verbs:
         if verb not in VERBS:
             raise SpecError(f'verbs: there is no verb "{verb}"', hint=f"verbs are {', '.join(VERBS)}")
@@ -139,7 +151,6 @@ def read_fault(data: Any) -> Fault:
             raise SpecError(f"verbs: this fault never meets a request to {verb}", hint=f"it is about {about}")
     if isinstance(fault, Stale) and fault.seconds is not None and fault.versions is not None:
         raise SpecError("stale takes seconds or versions, and not both")
-    return fault
 
 
 def shown(fault: Fault) -> Made:

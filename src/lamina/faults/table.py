@@ -22,7 +22,7 @@ from lamina.errors import (
     Unavailable,
     from_status,
 )
-from lamina.faults.fault import Cut, Fault, Refuse, Silence, Slow, Stale
+from lamina.faults.fault import Cut, Fault, Refuse, Silence, Slow, Stale, checked
 from lamina.faults.request import Asked
 from lamina.faults.streams import cut_short, held_back
 
@@ -56,6 +56,7 @@ class Faults:
 
     def add(self, fault: Fault) -> Fault:
         """Put a fault in force, in the place of the one with its id, and return it with the id it is known by."""
+        checked(fault)
         if not fault.id:
             fault = replace(fault, id=self._free_name(type(fault).__name__.lower()))
         self.remove(fault.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from lamina.errors import NotFound
 from lamina.faults import Fault
+from lamina.objects import meta
 from lamina.objects.types import Condition, Made, Obj, Ref
 from lamina.testing.cluster import Cluster
 
@@ -41,12 +43,13 @@ class BlockingCluster:
         nodes: int = 1,
     ) -> None:
         self._make = partial(Cluster, name, families=families, hooks=hooks, simulate=simulate, nodes=nodes)
-        self.cluster: Cluster
-        """The same, for its own thread alone."""
+        self._cluster: Cluster | None = None
+        self._has_ended = False
         self._loop: asyncio.AbstractEventLoop
         self._thread: Thread
 
     def __enter__(self) -> Self:
+        self._has_ended = False
         # Not before: a loop has sockets, and whoever never enters never closes them.
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="lamina-testing", daemon=True)
@@ -59,14 +62,27 @@ class BlockingCluster:
         return self
 
     async def _start(self) -> None:
-        self.cluster = self._make()
-        await self.cluster.__aenter__()
+        made = self._make()
+        await made.__aenter__()
+        self._cluster = made
+
+    @property
+    def cluster(self) -> Cluster:
+        """Return the same, for its own thread alone."""
+        if self._cluster is None:
+            raise RuntimeError(
+                "this cluster has ended: what a test needs of it is asked for before that"
+                if self._has_ended
+                else "this cluster has not begun: use it in `with BlockingCluster() as cluster:`"
+            )
+        return self._cluster
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ending, self._cluster, self._has_ended = self.cluster, None, True
         try:
-            self._wait(self.cluster.__aexit__(None, None, None))
+            self._wait(ending.__aexit__(None, None, None))
         finally:
             self._end()
 
@@ -133,18 +149,32 @@ class BlockingCluster:
 
     def until(self, what: Obj | Ref, is_so: Callable[[Made], object], seconds: float = 30.0) -> Made:
         """Wait until an object is as somebody outside is to make it, and return it; TimeoutError if that never comes."""
-        return self._wait(self._until(what, is_so, seconds))
+        return self._wait(_until(self.cluster, what, is_so, seconds))
 
-    async def _until(self, what: Obj | Ref, is_so: Callable[[Made], object], seconds: float) -> Made:
+
+async def _until(cluster: Cluster, what: Obj | Ref, is_so: Callable[[Made], object], seconds: float) -> Made:
+    found: Made | None = None
+    try:
         async with asyncio.timeout(seconds):
             while True:
                 try:
-                    found = await self.cluster.get(what)
-                    if is_so(found):
-                        return found
+                    found = await cluster.get(what)
                 except NotFound:
-                    pass
+                    found = None
+                if found is not None and is_so(found):
+                    return found
                 await asyncio.sleep(0.02)
+    except TimeoutError:
+        ref = what if isinstance(what, Ref) else meta.ref(what)
+        how = "is not there" if found is None else "is not as it should be"
+        last = "" if found is None else f": {_shown(found)}"
+        raise TimeoutError(f"{ref} {how} after {seconds:g} s{last}") from None
+
+
+def _shown(obj: Made) -> str:
+    """Return an object as its last state is told, without who wrote which field of it."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return json.dumps({**obj, "metadata": metadata})
 
 
 async def _done(work: Callable[[], object]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from yaml.representer import SafeRepresenter
+
 from lamina.merge.patches import merge_patch
 from lamina.objects.types import Made, Obj
 from lamina.paper.rules import owned
@@ -45,9 +47,15 @@ class FrozenDict(dict[str, Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(self))
 
+    def __copy__(self) -> Made:
+        return dict(self)
+
     def __deepcopy__(self, memo: object) -> Made:
         made: Made = owned(self)
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return frozen, (owned(self),)
 
 
 class FrozenList(list[Any]):
@@ -57,9 +65,20 @@ class FrozenList(list[Any]):
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse
 
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
     def __deepcopy__(self, memo: object) -> list[Any]:
         made: list[Any] = owned(self)
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return frozen, (owned(self),)
+
+
+# They are written as what they are: a manifest for kubectl is often made of one.
+SafeRepresenter.add_representer(FrozenDict, SafeRepresenter.represent_dict)
+SafeRepresenter.add_representer(FrozenList, SafeRepresenter.represent_list)
 
 
 def frozen(value: Any) -> Any:

@@ -7,7 +7,8 @@ Nothing of Lamina is loaded before a test asks for one of them.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,6 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+_KNOWN = ("families", "hooks", "simulate", "nodes")
+
+
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return what the marks of a test say: those of its class and module too, where it says nothing else."""
     said: dict[str, Any] = {}
@@ -38,7 +42,48 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
         if mark.args:
             raise pytest.UsageError(f"a lamina mark names its settings, as in nodes=3, and got {mark.args}")
         said = {**mark.kwargs, **said}
+    for name in said.keys() - set(_KNOWN):
+        raise pytest.UsageError(f"there is no setting {name}: a lamina mark takes {', '.join(_KNOWN)}")
+    if isinstance(hooks := said.get("hooks"), str | PathLike):
+        said["hooks"] = [hooks]
+    _check(said)
     return said
+
+
+def _check(said: dict[str, Any]) -> None:
+    families, nodes = said.get("families", "none"), said.get("nodes", 1)
+    if not isinstance(families, str):
+        raise pytest.UsageError(
+            f"families of a lamina mark is a text, as in families='metacontroller', and got {families!r}"
+        )
+    if not isinstance(nodes, int):
+        raise pytest.UsageError(f"nodes of a lamina mark is a number, as in nodes=3, and got {nodes!r}")
+    if said.get("hooks") and families == "none":
+        raise pytest.UsageError(
+            "hooks of a lamina mark need a family that calls them, as in families='metacontroller'"
+        )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Have whoever is refused read what to do instead."""
+    from lamina.errors import SettingsError
+
+    try:
+        yield
+    except SettingsError as refused:
+        raise pytest.UsageError(": ".join(filter(None, (str(refused), refused.hint)))) from None
+
+
+def _check_loop() -> None:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise pytest.UsageError(
+            "a cluster lives in a loop of asyncio: give anyio that backend, or use blocking_cluster"
+        ) from None
 
 
 @pytest.fixture
@@ -54,7 +99,10 @@ async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIt
     """A whole control plane in this process, for this test alone."""
     from lamina.testing.cluster import Cluster
 
-    async with Cluster(clock=clock, **_settings(request)) as made:
+    _check_loop()
+    async with AsyncExitStack() as stack:
+        with _explained():
+            made = await stack.enter_async_context(Cluster(clock=clock, **_settings(request)))
         yield made
 
 
@@ -74,8 +122,12 @@ async def clusters(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncI
     async with AsyncExitStack() as stack:
 
         async def make(*names: str, **settings: Any) -> tuple[Cluster, ...]:
+            _check_loop()
             wanted = {**_settings(request), **settings}
-            fresh = [await stack.enter_async_context(Cluster(name, clock=clock, **wanted)) for name in names]
+            with _explained():
+                fresh = [
+                    await stack.enter_async_context(Cluster(name, clock=clock, **wanted)) for name in names
+                ]
             for one in fresh:
                 one.together = together
             made.extend(fresh)
@@ -89,5 +141,7 @@ def blocking_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster
     """A control plane in a thread, for tests and programs that do not await."""
     from lamina.testing.blocking import BlockingCluster
 
-    with BlockingCluster(**_settings(request)) as made:
+    with ExitStack() as stack:
+        with _explained():
+            made = stack.enter_context(BlockingCluster(**_settings(request)))
         yield made
