@@ -7,10 +7,13 @@ import gc
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import warnings
 import weakref
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -311,3 +314,43 @@ async def test_a_cluster_that_has_ended_is_gone_without_anybody_looking_for_garb
         assert [name for name, one in left.items() if one() is not None] == []
     finally:
         gc.enable()
+
+
+async def test_one_cluster_and_several_in_one_test_pass_their_time_together(
+    cluster: Cluster, clusters: MakeClusters
+) -> None:
+    east, west = await clusters("east", "west")
+    await west.given(deployment("web", replicas=40))
+
+    await cluster.settled()
+
+    assert len(await west.list("pods")) == 40
+    await cluster.given(deployment("api", replicas=40))
+    await east.settled()
+    assert len(await cluster.list("pods")) == 40
+
+
+LEFT = """
+import gc
+import weakref
+
+ended = []
+
+async def test_clusters_are_used(cluster, clusters):
+    ended.extend(weakref.ref(one) for one in (cluster, *await clusters("east", "west")))
+
+def test_and_are_gone_when_the_next_test_runs():
+    gc.collect()
+    assert [one() for one in ended] == [None] * 3
+"""
+
+
+def test_nobody_holds_on_to_the_clusters_of_a_test_that_is_over(tmp_path: Path) -> None:
+    (tmp_path / "test_left.py").write_text(LEFT)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", "-p", "no:cacheprovider"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert "2 passed" in done.stdout, done.stdout

@@ -32,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+_CLUSTERS: pytest.StashKey[list[Cluster]] = pytest.StashKey()
 _KNOWN = ("families", "hooks", "simulate", "nodes")
 
 
@@ -94,6 +95,22 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+def _join(request: pytest.FixtureRequest, stack: AsyncExitStack, made: Cluster) -> None:
+    """Have the time of a cluster pass together with that of all others that its test has."""
+    those = request.node.stash.setdefault(_CLUSTERS, [])
+    those.append(made)
+    # Whatever a test has is kept until the session ends, and a cluster is not to be.
+    stack.callback(those.remove, made)
+
+    async def together() -> None:
+        # What one does may give another something to do: all of them, until none of them moved any.
+        for _ in those:
+            for one in those:
+                await one.embedded.settled()
+
+    made.together = together
+
+
 @async_fixture
 async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[Cluster]:
     """A whole control plane in this process, for this test alone."""
@@ -103,6 +120,7 @@ async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIt
     async with AsyncExitStack() as stack:
         with _explained():
             made = await stack.enter_async_context(Cluster(clock=clock, **_settings(request)))
+        _join(request, stack, made)
         yield made
 
 
@@ -110,14 +128,6 @@ async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIt
 async def clusters(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[MakeClusters]:
     """Makes as many as a story needs, whose time passes together: `hub, east = await clusters("hub", "east")`."""
     from lamina.testing.cluster import Cluster
-
-    made: list[Cluster] = []
-
-    async def together() -> None:
-        # What one does may give another something to do: all of them, until none of them moved any.
-        for _ in made:
-            for one in made:
-                await one.embedded.settled()
 
     async with AsyncExitStack() as stack:
 
@@ -129,8 +139,7 @@ async def clusters(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncI
                     await stack.enter_async_context(Cluster(name, clock=clock, **wanted)) for name in names
                 ]
             for one in fresh:
-                one.together = together
-            made.extend(fresh)
+                _join(request, stack, one)
             return tuple(fresh)
 
         yield make
