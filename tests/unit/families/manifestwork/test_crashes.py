@@ -34,14 +34,17 @@ from tests.unit.families.manifestwork.fleet import (
 )
 from tests.unit.families.manifestwork.stories import scenarios
 
-EVERY = 13
+EVERY, FEW = 13, 2
 
 
 @pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)
 def test_a_rollout_bears_deaths_stale_views_and_unseen_states(scenario: Scenario) -> None:
-    figures = sieve(scenario, every=EVERY)
+    # Where nothing is kept that need not be, the wrong thing is soon forgotten, and only at a few moments.
+    every = FEW if "without a history" in scenario.name else EVERY
 
-    assert figures.tellings >= 2 * (figures.moments // EVERY)
+    figures = sieve(scenario, every=every)
+
+    assert figures.tellings >= 3 * (figures.moments // every)
 
 
 @dataclass
