@@ -23,13 +23,14 @@ from lamina.core.plan import (
 )
 from lamina.core.questions import Answers
 from lamina.core.world import Change, World
+from lamina.families.metacontroller.controller import source
 from lamina.families.metacontroller.rollback import rollback
 from lamina.objects import conditions, meta
 from lamina.objects.types import Obj, Ref
 from lamina.paper import Paper
 from lamina.paper.kinds import NAMESPACE, make
 from lamina.testing.sieve import Scenario, Step
-from tests.unit.families.metacontroller.catset import PARENT, REVISION, Cats, touched
+from tests.unit.families.metacontroller.catset import COMPOSITE, PARENT, REVISION, Cats, touched
 from tests.unit.families.metacontroller.promises import (
     NAMES,
     ROLLED,
@@ -281,6 +282,32 @@ _TOLD_FURTHER = (
 )
 
 
+def _ruled(**cats: Any) -> Cats:
+    """Return cats whose CompositeController is there to be changed."""
+    made = given(**cats)
+    made.create(made.composite())
+    return made
+
+
+def is_ruled(**rolling: Any) -> Step:
+    """Somebody changes how cats are rolled."""
+
+    def change(paper: Paper) -> None:
+        assert isinstance(paper, Cats)
+        paper.patch(COMPOSITE.ref("", "catset"), {"spec": paper.composite(**rolling)["spec"]})
+
+    return change
+
+
+RULED: Mapping[str, Sequence[Step]] = {
+    "paused in the middle, and let go on": (
+        image("two"), WORKS, is_ruled(paused=True), OVER, is_ruled(paused=False),
+    ),
+    "quicker in the middle": (image("two"), WORKS, is_ruled(maxUnavailable=2)),
+    "the last kept back, and then not": (is_ruled(partition=1), image("two"), OVER, is_ruled(partition=0)),
+}  # fmt: skip
+
+
 def scenarios() -> Iterator[Scenario]:
     """Yield each story, told in each way, and some in further ways: another hook, two kinds of children."""
     for way, how in WAYS.items():
@@ -300,6 +327,9 @@ def scenarios() -> Iterator[Scenario]:
         for way in ("recreate", "in place"):
             told = _scenario(name, STORIES[name], WAYS[way], boxes=True)
             yield replace(told, name=f"{name}, two kinds, {way}")
+    for name, steps in RULED.items():
+        told = _scenario(name, steps, WAYS["recreate, two at once" if "quicker" in name else "recreate"])
+        yield replace(told, given=_ruled, controllers=(), sources=lambda: (source(),))
     for name in ("a plain roll", "changed again in the middle"):
         told = _scenario(name, STORIES[name], WAYS["recreate"], says=False)
         yield replace(told, name=f"{name}, a hook without a status")
