@@ -19,6 +19,7 @@ from lamina.embedded import EmbeddedCluster
 from lamina.errors import AlreadyExists, LaminaError, NotFound, SettingsError, UnknownKind
 from lamina.families.manifestwork.crds import spoke_definitions
 from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP, CLUSTER_SET, WORK, WORK_VERSION
+from lamina.families.manifestwork.placement.clusters import LEASE_NAME, NAMESPACE_LABEL
 from lamina.families.manifestwork.placement.eligible import SET_LABEL
 from lamina.families.manifestwork.spoke.controller import agent as controllers
 from lamina.families.manifestwork.spoke.names import DEFAULTS, HUB, WORK_CLEANUP, Options, hub_hash
@@ -143,7 +144,8 @@ async def leave(hub: Client, name: str) -> None:
     Have a hub forget a cluster that is no more, and everything it had for it.
 
     What its agent had applied went with the cluster, so nobody has to wait for an
-    agent to say so.
+    agent to say so. A namespace that the hub did not make for it is somebody else's,
+    and stays with all that is theirs in it.
     """
     await _end(hub, Ref(_CLUSTER, CLUSTER.kind, "", name))
     for work in (await hub.list((WORK_VERSION, WORK.kind), name)).items:
@@ -151,7 +153,11 @@ async def leave(hub: Client, name: str) -> None:
         with suppress(NotFound):
             await hub.patch(meta.ref(work), {"metadata": {"finalizers": left}})
         await _end(hub, meta.ref(work))
-    await _end(hub, Ref("v1", "Namespace", "", name))
+    await _end(hub, Ref("coordination.k8s.io/v1", "Lease", name, LEASE_NAME))
+    namespace = Ref("v1", "Namespace", "", name)
+    with suppress(NotFound):
+        if meta.labels(await hub.get(namespace)).get(NAMESPACE_LABEL) == name:
+            await _end(hub, namespace)
 
 
 class EmbeddedHub:

@@ -14,7 +14,7 @@ from lamina.faults import Silence
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from lamina.settings import Settings
-from tests.runtime.cluster import at, until, until_gone, until_there
+from tests.runtime.cluster import at, config_map, until, until_gone, until_there
 
 WORK = "work.open-cluster-management.io/v1"
 CLUSTER = "cluster.open-cluster-management.io/v1"
@@ -156,6 +156,30 @@ async def test_clusters_that_come_later_join_and_those_that_go_leave_nothing_on_
         await hub.get(at_cluster("north"))
     await until_gone(hub, Ref(WORK, "ManifestWork", "north", "text"))
     await until_gone(hub, Ref("v1", "Namespace", "", "north"))
+
+
+@pytest.mark.parametrize("name", ["theirs", "kube-system"])
+async def test_a_namespace_that_was_there_before_the_cluster_of_its_name_stays_when_that_goes(
+    app: App, name: str
+) -> None:
+    hub = app.client()
+    if name == "theirs":
+        await hub.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await hub.create(config_map("kept", name))
+    await app.clusters.add(name)
+    await until(hub, at_cluster(name), is_available)
+    await hub.create(work(name, "text"))
+    await until_there(client_of(app, name), at("text"))
+
+    await app.clusters.remove(name)
+
+    await until_gone(hub, Ref(WORK, "ManifestWork", name, "text"))
+    await until_gone(hub, Ref("coordination.k8s.io/v1", "Lease", name, "managed-cluster-lease"))
+    await app.settled()
+    assert not meta.is_deleting(await hub.get(Ref("v1", "Namespace", "", name)))
+    assert await hub.get(at("kept", name))
+    await app.clusters.add(name)
+    await until(hub, at_cluster(name), is_available)
 
 
 async def test_agents_found_again_at_the_next_start_change_nothing(tmp_path: Path) -> None:
