@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.cli.reaching import reach, with_client
-from lamina.cli.running import Running, record
+from lamina.cli.running import Running, choose, choose_by_environment, record
 from lamina.errors import SettingsError, Unreachable
 
 
@@ -69,3 +69,40 @@ def test_a_server_that_the_environment_names_goes_before_its_kubeconfig(
     environ.setenv("LAMINA_DATA", str(tmp_path / "state"))
     assert reach(None, "").server == "https://mine"
     assert reach(tmp_path / "elsewhere", "").server == "https://elsewhere"
+
+
+def also_running(folder: Path, name: str, pid: int) -> Running:
+    """Leave the record of another server that runs; its process is one that is there."""
+    other = Running(pid, f"https://127.0.0.1:{pid}", str(kubeconfig(folder, name)), str(folder / name), "now")
+    record(other)
+    return other
+
+
+def test_of_several_servers_the_one_is_meant_whose_kubeconfig_is_in_the_environment(
+    environ: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = also_running(tmp_path, "other", os.getppid())
+    with pytest.raises(SettingsError, match="2 servers are running") as unclear:
+        choose_by_environment()
+    assert "KUBECONFIG" in str(unclear.value.hint)
+
+    (tmp_path / "link").symlink_to(other.kubeconfig)
+    for said in (other.kubeconfig, str(tmp_path / "link"), f"{tmp_path / 'elsewhere'}:{other.kubeconfig}"):
+        environ.setenv("KUBECONFIG", said)
+        assert choose_by_environment() == choose() == other
+
+    with pytest.raises(SettingsError, match="2 servers are running"):
+        choose(by_kubeconfig=False)
+    environ.setenv("LAMINA_PORT", "7001")
+    assert choose_by_environment().port == 7001, "who names a server means it"
+
+
+def test_what_is_said_on_the_command_line_goes_before_the_environment(
+    environ: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    environ.setenv("LAMINA_PORT", "1")
+    assert choose(tmp_path / "state").port == choose(None, 7001).port == 7001
+
+    environ.setenv("LAMINA_PORT", "many")
+    with pytest.raises(SettingsError, match="LAMINA_PORT: 'many' is no port"):
+        choose()

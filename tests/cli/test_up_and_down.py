@@ -70,10 +70,14 @@ def test_of_two_servers_the_one_meant_is_used_and_stopped(lamina: Lamina) -> Non
     assert "LAMINA_PORT" in lost
     assert f"LAMINA_PORT={port}" in said and f"down --port {port}" in said
 
+    lamina.said["KUBECONFIG"] = kept["kubeconfig"]
+    assert kept["url"] in lamina("kubectl", "cluster-info").stdout
+    assert kept["url"] in lamina("clusters", "list").stdout
+    assert "--port" in lamina("down", code=1).stderr, "to talk to a server is not to end it"
     lamina.said["LAMINA_PORT"] = port
     assert ephemeral["url"] in lamina("kubectl", "cluster-info").stdout
+    lamina("down")
     lamina.said.clear()
-    lamina("down", "--port", port)
     assert [one["url"] for one in json.loads(lamina("status", "-o", "json").stdout)] == [kept["url"]]
     assert f"no server listens on port {port}" in lamina("down", "--port", port, code=1).stderr
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from lamina.cli.reaching import server_options
 from lamina.cli.running import choose
 from lamina.client.kubeconfig import read_kubeconfig
 from lamina.errors import SettingsError, from_status
@@ -20,10 +21,7 @@ _CHUNK = 1 << 20
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--data", type=click.Path(path_type=Path), metavar="DIR", help="The server that keeps its state there."
-)
-@click.option("--port", type=int, default=0, metavar="N", help="The one that listens there.")
+@server_options
 def backup(file: Path, data: Path | None, port: int) -> None:
     """
     Save the running server's state to FILE, while it goes on.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from lamina.cli.reaching import with_client
+from lamina.cli.reaching import server_options, with_client
 from lamina.cli.running import choose
 from lamina.client.client import Client
 from lamina.client.kubeconfig import read_kubeconfig
@@ -17,31 +15,6 @@ from lamina.errors import SettingsError
 from lamina.objects import names
 
 _FIRST = "lamina"
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _server_options(command: Command) -> Command:
-    """Give a command the options that say which server it is about."""
-    for option in (
-        click.option(
-            "--port",
-            type=int,
-            default=0,
-            metavar="N",
-            envvar="LAMINA_PORT",
-            help="The one that listens there.",
-        ),
-        click.option(
-            "--data",
-            type=click.Path(path_type=Path),
-            envvar="LAMINA_DATA",
-            metavar="DIR",
-            help="The server that keeps its state there.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.group()
@@ -55,7 +28,7 @@ def clusters() -> None:
 
 
 @clusters.command("list")
-@_server_options
+@server_options
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
 def list_(data: Path | None, port: int, output: str) -> None:
     """List the clusters of the server, the first one first."""
@@ -69,7 +42,7 @@ def list_(data: Path | None, port: int, output: str) -> None:
 
 
 @clusters.command()
-@_server_options
+@server_options
 @click.argument("wanted", nargs=-1, required=True, metavar="NAME...")
 def add(data: Path | None, port: int, wanted: tuple[str, ...]) -> None:
     """Add clusters; those that are there already stay as they are."""
@@ -79,7 +52,7 @@ def add(data: Path | None, port: int, wanted: tuple[str, ...]) -> None:
 
 
 @clusters.command()
-@_server_options
+@server_options
 @click.argument("wanted", nargs=-1, required=True, metavar="NAME...")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 def remove(data: Path | None, port: int, wanted: tuple[str, ...], yes: bool) -> None:

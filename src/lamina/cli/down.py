@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from lamina.cli.reaching import server_options
 from lamina.cli.running import choose, is_alive
 from lamina.errors import SettingsError
 
@@ -16,17 +17,15 @@ _PATIENCE = 20.0
 
 
 @click.command()
-@click.option(
-    "--data", type=click.Path(path_type=Path), metavar="DIR", help="The one that keeps its state there."
-)
-@click.option("--port", type=int, default=0, metavar="N", help="The one that listens there.")
+@server_options
 def down(data: Path | None, port: int) -> None:
     """
     Stop a control plane that runs on this machine.
 
     Watches are ended, writes that were accepted are finished.
     """
-    server = choose(data, port)
+    # A shell that is set to talk to one of several has not said to end it.
+    server = choose(data, port, by_kubeconfig=False)
     os.kill(server.pid, signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE
     while is_alive(server.pid):

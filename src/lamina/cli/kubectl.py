@@ -16,7 +16,12 @@ from lamina.errors import SettingsError
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: tuple[str, ...]) -> None:
-    """Run kubectl with the kubeconfig of the running server, whatever KUBECONFIG says; what follows is kubectl's."""
+    """
+    Run kubectl with the kubeconfig of the running server; what follows is kubectl's.
+
+    Where several run, LAMINA_PORT, LAMINA_DATA or KUBECONFIG says which is meant.
+    Where one runs, it is that one, whatever KUBECONFIG says.
+    """
     program = shutil.which("kubectl")
     if program is None:
         raise SettingsError(

@@ -42,6 +42,27 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
+def server_options(command: Command) -> Command:
+    """Give a command the options that say which server of `lamina up` it is about."""
+    for option in (
+        click.option(
+            "--port",
+            type=int,
+            default=0,
+            metavar="N",
+            help="The one that listens there. Default: $LAMINA_PORT.",
+        ),
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="The server that keeps its state there. Default: $LAMINA_DATA.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def object_options(command: Command) -> Command:
     """Give a command the options that say which object it is about, and on which cluster."""
     namespace = click.option(

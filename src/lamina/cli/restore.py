@@ -16,7 +16,8 @@ from lamina.settings import home
     "--data",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The folder to make. Default: the usual one.",
+    envvar="LAMINA_DATA",
+    help="The folder to make. Default: $LAMINA_DATA, or the usual one.",
 )
 def restore(file: Path, data: Path | None) -> None:
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -84,13 +85,23 @@ def is_alive(pid: int) -> bool:
         return True
 
 
-def choose(data: Path | None = None, port: int = 0, *, hint: str = "say which with --port N") -> Running:
+def choose(
+    data: Path | None = None,
+    port: int = 0,
+    *,
+    by_kubeconfig: bool = True,
+    hint: str = "say which with --port N",
+) -> Running:
     """
     Return the server meant: the one that keeps its state there or listens there, or the only one.
 
-    `hint` is how to say it, where several run.
+    Where neither is said, LAMINA_DATA and LAMINA_PORT may say it. Of several, the one
+    is meant whose kubeconfig KUBECONFIG names, unless `by_kubeconfig` is off. `hint` is
+    how to say it, where that does not help either.
     """
     running = servers()
+    if data is None and not port:
+        data, port = _environment()
     if data is not None:
         wanted = str(data.expanduser().absolute())
         running = [one for one in running if one.data == wanted]
@@ -107,16 +118,27 @@ def choose(data: Path | None = None, port: int = 0, *, hint: str = "say which wi
     if not running:
         raise SettingsError("no server is running", hint="start one with `lamina up`")
     if len(running) > 1:
+        if by_kubeconfig and (said := _by_kubeconfig(running)) is not None:
+            return said
         listed = ", ".join(f"{one.url} ({one.data or 'keeps no state'})" for one in running)
         raise SettingsError(f"{len(running)} servers are running: {listed}", hint=hint)
     return running[0]
 
 
 def choose_by_environment() -> Running:
-    """Return the server that LAMINA_DATA or LAMINA_PORT names, or the only one."""
-    data, port = os.environ.get("LAMINA_DATA"), os.environ.get("LAMINA_PORT") or ""
-    return choose(
-        Path(data) if data else None,
-        int(port) if port.isdecimal() else 0,
-        hint="say which with LAMINA_PORT=N",
-    )
+    """Return the server that LAMINA_DATA, LAMINA_PORT or KUBECONFIG names, or the only one."""
+    return choose(hint="say which with LAMINA_PORT=N, or with KUBECONFIG=FILE of one of them")
+
+
+def _environment() -> tuple[Path | None, int]:
+    data, port = os.environ.get("LAMINA_DATA"), os.environ.get("LAMINA_PORT") or "0"
+    if not port.isdecimal():
+        raise SettingsError(f"LAMINA_PORT: {port!r} is no port")
+    return Path(data) if data else None, int(port)
+
+
+def _by_kubeconfig(running: Sequence[Running]) -> Running | None:
+    """Return the server whose kubeconfig KUBECONFIG names, the first of them if it names several."""
+    leads = {Path(one.kubeconfig).resolve(): one for one in running}
+    files = [Path(file).resolve() for file in os.environ.get("KUBECONFIG", "").split(os.pathsep) if file]
+    return next((leads[file] for file in files if file in leads), None)
