@@ -24,7 +24,8 @@ from msgspec.structs import replace
 
 from lamina.actors.stages import Stage
 from lamina.client.client import Client
-from lamina.client.kubeconfig import Access, write_kubeconfig
+from lamina.client.kubeconfig import Access
+from lamina.client.writing import write_kubeconfig
 from lamina.clock import Clock, PacedClock
 from lamina.clusters import Clusters
 from lamina.embedded import Background, EmbeddedCluster, settled

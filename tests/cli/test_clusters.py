@@ -86,10 +86,24 @@ def test_kubectl_has_a_context_for_each_cluster_and_keeps_the_one_it_was_set_to(
     assert "FIELD: data" in kubectl(lamina, "--context", "east", "explain", "configmap.data")
 
     kubectl(lamina, "config", "use-context", "west")
+    kubectl(lamina, "config", "set-context", "east", "--namespace", "only-here")
+    kubectl(lamina, "config", "set-context", "elsewhere", "--cluster", "real")
     lamina("clusters", "add", "north")
     assert kubectl(lamina, "config", "current-context") == "west\n"
+    assert "elsewhere" in kubectl(lamina, "config", "get-contexts", "-o", "name")
+    assert "only-here" in kubectl(lamina, "--context", "east", "create", "configmap", "x", "-o", "yaml")
     lamina("clusters", "remove", "--yes", "west")
     assert kubectl(lamina, "config", "current-context") == "lamina\n"
+
+
+def test_clusters_that_a_server_in_the_background_has_not_got_are_not_passed_over(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--port", "0", "--simulate", "off", "--clusters", "east")
+    lamina("up", "--detach", "--port", "0", "--simulate", "off", "--clusters", "east")
+
+    said = lamina("up", "--detach", "--port", "0", "--clusters", "east,north,west", code=1).stderr
+
+    assert "runs already, without north, west" in said
+    assert "lamina clusters add north west" in said
 
 
 def test_clusters_are_found_again_and_are_part_of_a_backup(lamina: Lamina, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import binary, builds, characters, dictionaries, lists, text
 
-from lamina.client.kubeconfig import Access, in_cluster, read_kubeconfig, write_kubeconfig
+from lamina.client.kubeconfig import Access, in_cluster, read_kubeconfig
+from lamina.client.writing import write_kubeconfig
 from lamina.errors import SettingsError
 
 WORDS = text("abcdefghijklmnopqrstuvwxyz-._0123456789", min_size=1, max_size=20)
@@ -100,9 +101,49 @@ def test_a_context_that_somebody_chose_stays_chosen_while_it_is_there(
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "current-context": chosen}))
     access = Access(server="https://127.0.0.1:1", token="one")
 
-    write_kubeconfig(file, access, others={"east": access})
+    for _ in range(2):
+        write_kubeconfig(file, access, others={"east": access})
+        assert yaml.safe_load(file.read_text())["current-context"] == current
 
-    assert yaml.safe_load(file.read_text())["current-context"] == current
+
+def clusters(*names: str) -> dict[str, Access]:
+    return {name: Access(server=f"https://127.0.0.1:1/clusters/{name}", token=name) for name in names}
+
+
+def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(tmp_path: Path) -> None:
+    file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
+    real = {"server": "https://real.example", "certificate-authority": "ca.crt"}
+    runs = {"exec": {"command": "login", "args": ["--as", "me"], "env": None}}
+    write_kubeconfig(file, first, others=clusters("east", "west"))
+    document = yaml.safe_load(file.read_text())
+    document["clusters"].append({"name": "real", "cluster": real})
+    document["users"].append({"name": "me", "user": runs})
+    for name, where in (("real", "real"), ("dev", "east"), ("old", "west")):
+        document["contexts"].append({"name": name, "context": {"cluster": where, "user": "me"}})
+    document["contexts"][1]["context"]["namespace"] = "kube-system"
+    document["current-context"] = "real"
+    file.write_text(yaml.safe_dump(document))
+
+    for others in (("east",), ("east", "north"), ("east", "north")):
+        write_kubeconfig(file, first, others=clusters(*others))
+        kept = yaml.safe_load(file.read_text())
+
+        assert {"name": "real", "cluster": real} in kept["clusters"]
+        assert {"name": "me", "user": runs} in kept["users"]
+        assert [one["name"] for one in kept["contexts"]] == ["lamina", *others, "real", "dev"]
+        assert [one["name"] for one in kept["clusters"]] == ["lamina", *others, "real"]
+        assert read_kubeconfig(file, "east").namespace == "kube-system"
+        assert kept["current-context"] == "real"
+
+
+@pytest.mark.parametrize("odd", ["- a", "a: [", "clusters: 5", "contexts: [{name: 5}, 7, {name: a}]", ""])
+def test_what_is_no_kubeconfig_is_replaced_by_one(tmp_path: Path, odd: str) -> None:
+    file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
+    file.write_text(odd)
+
+    write_kubeconfig(file, first, others=clusters("east"))
+
+    assert (read_kubeconfig(file), read_kubeconfig(file, "east")) == (first, clusters("east")["east"])
 
 
 def test_a_kubeconfig_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:

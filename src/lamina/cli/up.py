@@ -213,6 +213,11 @@ def _detach(flags: dict[str, Any], settings: Settings) -> None:
     wanted = "" if settings.ephemeral else str(settings.data or home() / "default")
     for server in servers():
         if wanted and server.data == wanted:
+            if missing := [name for name in settings.clusters if name not in server.clusters]:
+                raise SettingsError(
+                    f"the server of {wanted} runs already, without {', '.join(missing)}",
+                    hint=f"add what is missing with `lamina clusters add {' '.join(missing)}`",
+                )
             click.echo(
                 _greeting(server.url, Path(server.data), Path(server.kubeconfig), detached=True), err=True
             )

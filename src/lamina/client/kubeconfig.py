@@ -8,10 +8,7 @@ person who has to correct it has several of both.
 from __future__ import annotations
 
 import binascii
-import json
-import os
-import tempfile
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,6 @@ from msgspec import Struct
 from lamina.errors import SettingsError
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_CURRENT = "current-context:"
 _HINT = "`lamina up` starts a server and writes one"
 
 
@@ -132,104 +128,6 @@ def in_cluster(host: str, port: str, folder: Path = IN_CLUSTER) -> Access:
         token_file=token_file,
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
     )
-
-
-def write_kubeconfig(
-    file: Path, access: Access, *, name: str = "lamina", others: Mapping[str, Access] | None = None
-) -> None:
-    """
-    Write a kubeconfig with a context for each access, for its owner's eyes only.
-
-    The file appears whole or not at all: waiting for it is waiting for a
-    kubeconfig that works. Of the contexts, `name` is the current one, unless the
-    file that is there already has another of them as its own.
-    """
-    every = {name: access, **(others or {})}
-    current = _current(file) if others is not None else ""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": one, "cluster": _cluster(access)} for one, access in every.items()],
-        "users": [{"name": one, "user": _user(access)} for one, access in every.items()],
-        "contexts": [
-            {"name": one, "context": {"cluster": one, "user": one, "namespace": access.namespace}}
-            for one, access in every.items()
-        ],
-        "current-context": current if current in every else name,
-    }
-    _replace(file, _text(document))
-
-
-def _user(access: Access) -> dict[str, Any]:
-    user = {
-        "client-certificate-data": _encoded(access.certificate),
-        "client-key-data": _encoded(access.key),
-        "token": access.token,
-        "tokenFile": str(access.token_file) if access.token_file else "",
-        "username": access.username,
-        "password": access.password,
-        "as": access.as_user,
-        "as-uid": access.as_uid,
-        "as-groups": list(access.as_groups),
-        "as-user-extra": {json.dumps(key): list(values) for key, values in access.as_extra.items()},
-    }
-    return _said(user)
-
-
-def _cluster(access: Access) -> dict[str, Any]:
-    cluster = {
-        "server": access.server,
-        "certificate-authority-data": _encoded(access.authority),
-        "insecure-skip-tls-verify": access.insecure,
-        "tls-server-name": access.tls_name,
-    }
-    return _said(cluster)
-
-
-def _current(file: Path) -> str:
-    """Return the current context of a kubeconfig, as far as that is to be had without a parser."""
-    try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    found = [line.removeprefix(_CURRENT) for line in lines if line.startswith(_CURRENT)]
-    return found[0].strip().strip("\"'") if found else ""
-
-
-def _replace(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _text(value: Any, indent: str = "") -> str:
-    """Return plain YAML: a server writes its kubeconfig when it is in a hurry, and YAML's writer takes long to load."""
-    lines = []
-    for key, inner in value.items():
-        if isinstance(inner, dict):
-            lines.append(f"{indent}{key}:\n{_text(inner, indent + '  ')}")
-        elif isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
-            items = [_text(item, f"{indent}  ").lstrip() for item in inner]
-            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}- {item}" for item in items))
-        else:
-            lines.append(f"{indent}{key}: {json.dumps(inner)}\n")
-    return "".join(lines)
-
-
-def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {field: value for field, value in fields.items() if value}
-
-
-def _encoded(content: bytes) -> str:
-    return b64encode(content).decode()
 
 
 class _Section(Struct, frozen=True):

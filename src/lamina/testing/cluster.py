@@ -22,7 +22,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from lamina.client.client import Client
-from lamina.client.kubeconfig import Access, write_kubeconfig
+from lamina.client.kubeconfig import Access
+from lamina.client.writing import write_kubeconfig
 from lamina.clock import ManualClock, pass_time
 from lamina.embedded import EmbeddedCluster
 from lamina.errors import NotFound, UnknownKind

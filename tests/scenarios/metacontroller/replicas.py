@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from lamina.client.kubeconfig import Access, write_kubeconfig
+from lamina.client.kubeconfig import Access
 from lamina.client.transport import Transport
+from lamina.client.writing import write_kubeconfig
 from lamina.objects import meta
 from lamina.runtime.leases import shard_of
 from tests.scenarios.metacontroller.stage import Stage

@@ -1,0 +1,213 @@
+"""
+Writing a kubeconfig, again and again, into a file that people change meanwhile.
+
+What leads to a server's clusters is the server's to write. Which context is the
+current one, the namespaces that contexts were set to, and ways to other clusters
+are whoever's they were, and stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from lamina.client.kubeconfig import Access
+
+_HEAD = {"apiVersion": "v1", "kind": "Config"}
+_CURRENT = "current-context:"
+_SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+
+
+class _Kept(Struct, frozen=True):
+    """What was in a file that is not ours to write: the current context, namespaces of ours, and other entries."""
+
+    current: str = ""
+    namespaces: Mapping[str, str] = {}
+    entries: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+
+
+class _Theirs(dict[str, Any]):
+    """An entry that somebody else wrote, to be written as it was."""
+
+
+def write_kubeconfig(
+    file: Path, access: Access, *, name: str = "lamina", others: Mapping[str, Access] | None = None
+) -> None:
+    """
+    Write a kubeconfig with a context for each access, for its owner's eyes only.
+
+    The file appears whole or not at all: waiting for it is waiting for a
+    kubeconfig that works. Of the contexts, `name` is the current one. Where there
+    may be others, what somebody else wrote to the file that is there already stays:
+    which context is the current one, in which namespace, and whatever leads elsewhere.
+    """
+    every = {name: access, **(others or {})}
+    kept = _kept(file, every) if others is not None else _Kept()
+    theirs = {section: [_Theirs(one) for one in kept.entries.get(section, ())] for section in _SECTIONS}
+    contexts = [
+        {
+            "name": one,
+            "context": {
+                "cluster": one,
+                "user": one,
+                "namespace": kept.namespaces.get(one) or access.namespace,
+            },
+        }
+        for one, access in every.items()
+    ]
+    known = {*every, *(one["name"] for one in theirs["contexts"])}
+    document = {
+        **_HEAD,
+        "clusters": [
+            *({"name": one, "cluster": _cluster(access)} for one, access in every.items()),
+            *theirs["clusters"],
+        ],
+        "users": [
+            *({"name": one, "user": _user(access)} for one, access in every.items()),
+            *theirs["users"],
+        ],
+        "contexts": [*contexts, *theirs["contexts"]],
+        "current-context": kept.current if kept.current in known else name,
+    }
+    _replace(file, _text(document))
+
+
+def _kept(file: Path, every: Mapping[str, Access]) -> _Kept:
+    """Return what is in a file that is there, and is not ours to write."""
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError):
+        return _Kept()
+    if _is_all_ours(text):
+        return _Kept(_current(text))
+    # Only now: it takes long to load.
+    import yaml
+
+    try:
+        document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        return _Kept()
+    return _theirs(document, every) if isinstance(document, Mapping) else _Kept()
+
+
+def _is_all_ours(text: str) -> bool:
+    """Say whether a file is as we write one where there is nothing to keep but the current context."""
+    plain = text.count("namespace:") == text.count('namespace: "default"')
+    return text.startswith(_text(_HEAD)) and "\n- {" not in text and plain
+
+
+def _theirs(document: Mapping[str, Any], every: Mapping[str, Access]) -> _Kept:
+    found = {section: _named(document.get(section), inner) for section, inner in _SECTIONS.items()}
+    # Whatever else is called after a cluster of a server is one that there was.
+    ours = {*every, *(one for one, entry in found["clusters"].items() if _is_beside_a_first(one, entry))}
+    entries = {
+        section: [entry for one, entry in found[section].items() if one not in ours]
+        for section in ("clusters", "users")
+    }
+    gone = ours - every.keys()
+    entries["contexts"] = [
+        entry
+        for one, entry in found["contexts"].items()
+        if one not in ours and entry["context"].get("cluster") not in gone
+    ]
+    namespaces = {
+        one: str(entry["context"].get("namespace") or "")
+        for one, entry in found["contexts"].items()
+        if one in every
+    }
+    return _Kept(str(document.get("current-context") or ""), namespaces, entries)
+
+
+def _named(entries: object, inner: str) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of a section that make sense, by their names."""
+    listed = entries if isinstance(entries, list) else []
+    return {
+        one["name"]: one
+        for one in listed
+        if isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get(inner), dict)
+    }
+
+
+def _is_beside_a_first(name: str, entry: Mapping[str, Any]) -> bool:
+    return str(entry["cluster"].get("server")).endswith(f"/clusters/{name}")
+
+
+def _user(access: Access) -> dict[str, Any]:
+    user = {
+        "client-certificate-data": _encoded(access.certificate),
+        "client-key-data": _encoded(access.key),
+        "token": access.token,
+        "tokenFile": str(access.token_file) if access.token_file else "",
+        "username": access.username,
+        "password": access.password,
+        "as": access.as_user,
+        "as-uid": access.as_uid,
+        "as-groups": list(access.as_groups),
+        "as-user-extra": {json.dumps(key): list(values) for key, values in access.as_extra.items()},
+    }
+    return _said(user)
+
+
+def _cluster(access: Access) -> dict[str, Any]:
+    cluster = {
+        "server": access.server,
+        "certificate-authority-data": _encoded(access.authority),
+        "insecure-skip-tls-verify": access.insecure,
+        "tls-server-name": access.tls_name,
+    }
+    return _said(cluster)
+
+
+def _current(text: str) -> str:
+    """Return the current context of a kubeconfig that we wrote."""
+    found = [line.removeprefix(_CURRENT) for line in text.splitlines() if line.startswith(_CURRENT)]
+    return found[0].strip().strip("\"'") if found else ""
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _text(value: Any, indent: str = "") -> str:
+    """Return plain YAML: a server writes its kubeconfig when it is in a hurry, and YAML's writer takes long to load."""
+    lines = []
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            lines.append(f"{indent}{key}:\n{_text(inner, indent + '  ')}")
+        elif isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
+            items = [_item(item, f"{indent}  ") for item in inner]
+            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}- {item}" for item in items))
+        else:
+            lines.append(f"{indent}{key}: {json.dumps(inner)}\n")
+    return "".join(lines)
+
+
+def _item(item: dict[str, Any], indent: str) -> str:
+    if isinstance(item, _Theirs):
+        return f"{json.dumps(item, default=str)}\n"
+    return _text(item, indent).lstrip()
+
+
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in fields.items() if value}
+
+
+def _encoded(content: bytes) -> str:
+    return b64encode(content).decode()
