@@ -17,9 +17,10 @@ from lamina.core.controller import (
     AnyController,
     Controller,
     Watch,
+    itself,
     only,
 )
-from lamina.core.plan import Create, Plan, change, delete, one_stage
+from lamina.core.plan import NOTHING, Create, Plan, change, delete, one_stage
 from lamina.core.questions import Answers
 from lamina.core.world import Change, World
 from lamina.embedded import EmbeddedCluster
@@ -138,3 +139,21 @@ def says(data: str) -> Any:
 
 def is_marked(obj: Obj | None) -> bool:
     return obj is not None and meta.labels(obj).get("has") == "mark"
+
+
+def marking(at_once: int = 1) -> AnyController:
+    """Mark every config map that wants it, on whatever cluster it is."""
+
+    def gather(world: World, ref: Ref) -> tuple[Ref, Obj] | None:
+        found = world.get(ref)
+        return (ref, found) if found is not None else None
+
+    def plan(view: tuple[Ref, Obj], answers: Answers, now: datetime) -> Plan:
+        ref, obj = view
+        if not meta.labels(obj).get("wants") or meta.labels(obj).get("has"):
+            return NOTHING
+        marked = change(obj, {"metadata": {"labels": {"has": "mark"}}}, cluster=ref.cluster)
+        return one_stage("mark it", [marked], because="it wants one")
+
+    watch = Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE)
+    return Controller(name="marking", watches=(watch,), gather=gather, plan=plan, at_once=at_once)

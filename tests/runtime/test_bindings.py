@@ -23,7 +23,18 @@ from lamina.objects.types import Obj, Ref
 from lamina.runtime.manager import Manager
 from lamina.runtime.meter import Meter
 from tests.runtime.cluster import PATIENCE, at, config_map, until, until_there
-from tests.runtime.fleet import CONFIG_MAPS, SETTINGS, SPREAD, SPREADING, Line, clusters, running, says
+from tests.runtime.fleet import (
+    CONFIG_MAPS,
+    SETTINGS,
+    SPREAD,
+    SPREADING,
+    Line,
+    clusters,
+    is_marked,
+    marking,
+    running,
+    says,
+)
 from tests.runtime.scripted import Script, groups
 
 SECRETS = Kind("v1", "Secret", "secrets", True, frozenset({"list", "watch"}))
@@ -80,6 +91,26 @@ async def test_what_was_planned_for_a_cluster_is_not_done_to_another_that_has_it
 
             assert "beside" not in await names(reach["new"])
             assert "beside" not in await names(old.client())
+
+
+async def test_who_takes_the_name_of_a_silent_cluster_does_not_wait_for_what_that_was_asked() -> None:
+    async with clusters("home", "new") as reach, EmbeddedCluster(SETTINGS) as silent:
+        line, home = Line(silent), reach["home"]
+        async with running(home, {"b": Client(line)}, marking(), SPREADING) as manager:
+            line.cut()
+            await silent.client().create(config_map("x", labels={"wants": "mark"}))
+            await home.create(config_map("settings", labels=SPREAD) | {"data": {"colour": "red"}})
+            await line.tried.wait()
+
+            with capture_logs() as said:
+                manager.bind("b", reach["new"])
+                for name in ("x", "y"):
+                    await reach["new"].create(config_map(name, labels={"wants": "mark"}))
+                    await until(reach["new"], at(name), is_marked)
+                await until(reach["new"], at("settings"), says("red"))
+
+            assert not [one for one in said if one["log_level"] in ("warning", "error")], "nobody is at fault"
+            assert not is_marked(await silent.client().get(at("x")))
 
 
 # ── what is followed where ──

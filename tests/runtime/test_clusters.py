@@ -1,30 +1,16 @@
 """One controller, one worker, several clusters."""
 
-from datetime import datetime
-
 from lamina.client.client import Client
-from lamina.core.controller import (
-    EVERYWHERE,
-    AnyController,
-    Controller,
-    Watch,
-    itself,
-)
-from lamina.core.plan import NOTHING, Plan, change, one_stage
-from lamina.core.questions import Answers
-from lamina.core.world import World
 from lamina.embedded import EmbeddedCluster
-from lamina.objects import meta
-from lamina.objects.types import Obj, Ref
 from tests.runtime.cluster import at, config_map, until, until_gone
 from tests.runtime.fleet import (
-    CONFIG_MAPS,
     SETTINGS,
     SPREAD,
     SPREADING,
     Line,
     clusters,
     is_marked,
+    marking,
     running,
     says,
 )
@@ -77,24 +63,6 @@ async def test_a_cluster_that_says_nothing_holds_up_no_other_until_it_is_back() 
 
 
 # ── a controller that works on each object where it is ──
-
-
-def marking(at_once: int = 1) -> AnyController:
-    """Mark every config map that wants it, on whatever cluster it is."""
-
-    def gather(world: World, ref: Ref) -> tuple[Ref, Obj] | None:
-        found = world.get(ref)
-        return (ref, found) if found is not None else None
-
-    def plan(view: tuple[Ref, Obj], answers: Answers, now: datetime) -> Plan:
-        ref, obj = view
-        if not meta.labels(obj).get("wants") or meta.labels(obj).get("has"):
-            return NOTHING
-        marked = change(obj, {"metadata": {"labels": {"has": "mark"}}}, cluster=ref.cluster)
-        return one_stage("mark it", [marked], because="it wants one")
-
-    watch = Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE)
-    return Controller(name="marking", watches=(watch,), gather=gather, plan=plan, at_once=at_once)
 
 
 async def test_objects_of_one_name_on_several_clusters_are_several_objects() -> None:

@@ -18,6 +18,7 @@ import orjson
 
 from lamina.client import wire
 from lamina.client.discovery import discover, merged
+from lamina.client.ending import EndingTransport
 from lamina.client.transport import Query, Response, Sink, Transport
 from lamina.errors import TooManyRequests, UnknownKind, Unreachable
 from lamina.objects import meta
@@ -82,6 +83,13 @@ class Client:
         other._headers = {**self._headers, "impersonate-user": user}
         other._kinds = self._kinds
         return other
+
+    def ending(self) -> tuple[Client, Callable[[], None]]:
+        """Return a client that does the same, and how to end it: it waits for no answer from then on."""
+        transport = EndingTransport(self._transport)
+        other = Client(transport, manager=self._manager, retried=self._retried)
+        other._headers, other._kinds = self._headers, self._kinds
+        return other, transport.end
 
     # ── which kinds there are ──
 

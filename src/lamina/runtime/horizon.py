@@ -65,12 +65,15 @@ class Horizon:
     def __init__(
         self, client: Client, others: Mapping[str, Client] | None, log: Logger, discovers: float
     ) -> None:
-        self.others: dict[str, Client] = dict(others) if others is not None else {}
+        self.others: dict[str, Client] = {}
+        self._ends: dict[str, Callable[[], None]] = {}
         self._client, self._log, self._discovers = client, log, discovers
         self._catalogue = self._kinds_of(client)
         self._lookouts: dict[str, Lookout] = {}
         self._closed = False
         self._opened: _Opened | None = None
+        for cluster, other in (others or {}).items():
+            self._reach(cluster, other)
 
     def __iter__(self) -> Iterator[Lookout]:
         """Yield every lookout, the one at home first."""
@@ -116,13 +119,17 @@ class Horizon:
         """Look at another cluster, too."""
         if cluster in ("", EVERYWHERE):
             raise ValueError(f"{cluster!r} is no name for another cluster")
-        self.others[cluster] = client
+        self._reach(cluster, client)
         if self.is_open:
-            self._add(cluster, client)
+            self._add(cluster, self.others[cluster])
+
+    def _reach(self, cluster: str, client: Client) -> None:
+        self.others[cluster], self._ends[cluster] = client.ending()
 
     def unbind(self, cluster: str) -> None:
-        """Look at a cluster no more."""
-        self.others.pop(cluster, None)
+        """Look at a cluster no more, and wait for nothing that it was asked."""
+        if self.others.pop(cluster, None) is not None:
+            self._ends.pop(cluster)()
         if cluster in self._lookouts and cluster:
             self._lookouts.pop(cluster).end()
 

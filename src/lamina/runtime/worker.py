@@ -403,4 +403,4 @@ def _is_outdated(refused: Refused) -> bool:
 
 
 def _is_nobodys_fault(refused: Refused) -> bool:
-    return _is_outdated(refused) or isinstance(refused.error, NotLeading)
+    return _is_outdated(refused) or isinstance(refused.error, NotLeading | NotSeenYet)
