@@ -199,6 +199,24 @@ class EmbeddedHub:
         )
 
 
+class FormerHub:
+    """A first cluster that is no hub now, and may have been one at an earlier start."""
+
+    def __init__(self, first: EmbeddedCluster) -> None:
+        self._client = first.client(ITSELF)
+
+    async def join(self, name: str) -> None:
+        """Nobody has to know of it: at a start as a hub all there are join."""
+
+    async def leave(self, name: str) -> None:
+        """Have what the hub had for a cluster forgotten, unless that is a cluster of somebody else by now."""
+        with suppress(UnknownKind, NotFound):
+            known = (await self._client.get(Ref(_CLUSTER, CLUSTER.kind, "", name))).get("spec") or {}
+            ways = known.get("managedClusterClientConfigs") or ()
+            if any(str(one.get("url")).endswith(f"/clusters/{name}") for one in ways):
+                await leave(self._client, name)
+
+
 def identity(name: str) -> Identity:
     """Return who the agent of a cluster is on its hub."""
     group = f"system:open-cluster-management:{name}"

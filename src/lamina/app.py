@@ -46,7 +46,7 @@ from lamina.settings import Settings, home
 from lamina.stages import load_stages
 
 if TYPE_CHECKING:
-    from lamina.agents import EmbeddedHub
+    from lamina.agents import EmbeddedHub, FormerHub
     from lamina.runtime.metrics import Metrics
 
 _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
@@ -119,6 +119,7 @@ class App:
             self._make,
             self._clusters_changed,
             hub=lambda: self._hub,
+            former=self._former_hub,
         )
         self.clusters.url = self.url
         self.api.administration.settled = self.settled
@@ -182,6 +183,11 @@ class App:
         from lamina.agents import EmbeddedHub
 
         return EmbeddedHub(self.cluster, self.clusters.address, version()["gitVersion"])
+
+    def _former_hub(self) -> FormerHub:
+        from lamina.agents import FormerHub
+
+        return FormerHub(self.cluster)
 
     async def settled(self) -> None:
         """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""

@@ -65,7 +65,8 @@ class Clusters:
 
     `make` decides what a cluster is made of; `changed` is called when there are
     others than before. `token` is the server administrator's own, good everywhere.
-    `hub` returns who is told of them, once the first runs, if anybody is.
+    `hub` returns who is told of them, once the first runs, if anybody is; where nobody
+    is, `former` returns who is told of one that ends, since somebody may have been before.
     """
 
     def __init__(
@@ -76,10 +77,11 @@ class Clusters:
         make: Make,
         changed: Callable[[], None],
         hub: Callable[[], Hub | None] = lambda: None,
+        former: Callable[[], Hub | None] = lambda: None,
     ) -> None:
         self.url = ""
         self._log, self._first, self._token = log, first, token
-        self._make, self._changed, self._hub = make, changed, hub
+        self._make, self._changed, self._hub, self._former = make, changed, hub, former
         self._members: dict[str, _Member] = {}
         self._turn = asyncio.Lock()
         self._stopping = False
@@ -230,7 +232,7 @@ class Clusters:
     async def _forget(self, record: _Record) -> bool:
         """Delete all there is of a cluster whose view is closed, its record last; say whether that is gone too."""
         try:
-            if (hub := self._hub()) is not None:
+            if (hub := self._hub() or self._former()) is not None:
                 await hub.leave(record.name)
         except LaminaError as unheard:
             logger.warning(

@@ -12,15 +12,15 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.errors import Gone, InternalError, Unavailable, UnknownKind
-from lamina.faults import Refuse
+from lamina.errors import Gone, Unavailable, UnknownKind
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from lamina.server.gate import FIRST, Entry, Gate
+from lamina.server.gate import Entry, Gate
 from lamina.server.request import ADMIN, Request
 from lamina.server.store import Key
 from lamina.settings import Settings
 from tests.runtime.cluster import at, config_map, definition, until, until_gone, until_there
+from tests.server.several import client_of, lasting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,10 +32,6 @@ async def app() -> AsyncIterator[App]:
     settings = Settings(ephemeral=True, port=0, simulate="off", clusters=("east", "west"))
     async with App(settings) as running:
         yield running
-
-
-def client_of(app: App, name: str) -> Client:
-    return next(cluster for cluster in app.clusters if cluster.name == name).client()
 
 
 async def ask(app: App, method: str, path: str, body: Made | None = None, query: str = "") -> tuple[int, Any]:
@@ -409,10 +405,6 @@ async def test_an_end_that_nobody_waits_for_leaves_nothing_behind(app: App) -> N
 # What lasts
 
 
-def lasting(folder: Path, *clusters: str) -> App:
-    return App(Settings(data=folder, port=0, simulate="off", clusters=clusters))
-
-
 async def test_clusters_and_all_in_them_are_found_again(tmp_path: Path) -> None:
     async with lasting(tmp_path, "east", "west") as app:
         await client_of(app, "east").create(config_map("kept"))
@@ -436,75 +428,6 @@ async def test_an_end_that_was_cut_short_is_finished_at_the_next_start(tmp_path:
         assert [cluster.name for cluster in app.clusters] == [""]
         assert app.store.buckets(place) == []
         assert not app.store.list("/clusters").rows
-
-
-# Of a hub
-
-
-CLUSTER = Ref("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "a")
-WORKS = ("work.open-cluster-management.io/v1", "ManifestWork")
-
-
-def work(name: str, cluster: str) -> Made:
-    version, kind = WORKS
-    made: Made = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": cluster}}
-    return {**made, "spec": {"workload": {"manifests": [config_map(name)]}}}
-
-
-async def test_an_end_that_the_hub_did_not_hear_of_is_told_again() -> None:
-    settings = Settings(ephemeral=True, port=0, clusters=("a",), families="manifestwork")
-    async with App(settings) as app:
-        hub = client_of(app, "")
-        await until_there(hub, Ref("v1", "Namespace", "", "a"))
-        await hub.create(work("old", "a"))
-        await until_there(client_of(app, "a"), at("old"))
-        fault = app.cluster.api.faults.add(Refuse(code=500, verbs=("list",), resources=("manifestworks",)))
-
-        await app.clusters.remove("a")
-        assert [one["name"] for one in app.clusters.listed()] == [FIRST]
-        with pytest.raises(Unavailable, match="is still ending"):
-            await app.clusters.add("a")
-        assert (await hub.get(Ref(*WORKS, "a", "old")))["spec"]
-        app.cluster.api.faults.remove(fault.id)
-
-        await until_gone(hub, Ref(*WORKS, "a", "old"))
-        await until_gone(hub, Ref("v1", "Namespace", "", "a"))
-        await app.clusters.add("a")
-        await until_there(hub, Ref("v1", "Namespace", "", "a"))
-        await app.settled()
-        assert not (await hub.list(WORKS, "a")).items
-
-
-async def test_a_hub_knows_where_its_clusters_are_after_a_start_elsewhere(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
-    for _ in range(2):
-        async with App(settings) as app:
-            known = await client_of(app, "").get(CLUSTER)
-            assert known["spec"]["managedClusterClientConfigs"] == [{"url": app.clusters.address("a")}]
-
-
-# In spite of others
-
-
-async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_path: Path) -> None:
-    everything = {
-        "name": "all.example.com",
-        "clientConfig": {"url": "https://127.0.0.1:1"},
-        "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}],
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-    }
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    async with lasting(tmp_path) as app:
-        await client_of(app, "").create({**kind, "metadata": {"name": "all"}, "webhooks": [everything]})
-
-    # Much has to be written that was not there: a kind of storage, the kinds of a hub, and a cluster of it.
-    settings = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
-    async with App(settings) as app:
-        assert (await client_of(app, "").get(CLUSTER))["spec"]["hubAcceptsClient"]
-        with pytest.raises(InternalError, match="failed calling webhook"):
-            await client_of(app, "").create(config_map("refused"))
 
 
 # Working

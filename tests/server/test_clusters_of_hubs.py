@@ -1,0 +1,105 @@
+"""Clusters of a server whose first cluster is a hub, was one, or is told not to listen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.app import App
+from lamina.errors import InternalError, Unavailable
+from lamina.faults import Refuse
+from lamina.objects.types import Made, Ref
+from lamina.server.gate import FIRST
+from lamina.settings import Settings
+from tests.runtime.cluster import at, config_map, until_gone, until_there
+from tests.server.several import client_of, lasting
+
+CLUSTER = Ref("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "a")
+WORKS = ("work.open-cluster-management.io/v1", "ManifestWork")
+
+
+def work(name: str, cluster: str) -> Made:
+    version, kind = WORKS
+    made: Made = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": cluster}}
+    return {**made, "spec": {"workload": {"manifests": [config_map(name)]}}}
+
+
+async def test_an_end_that_the_hub_did_not_hear_of_is_told_again() -> None:
+    settings = Settings(ephemeral=True, port=0, clusters=("a",), families="manifestwork")
+    async with App(settings) as app:
+        hub = client_of(app, "")
+        await until_there(hub, Ref("v1", "Namespace", "", "a"))
+        await hub.create(work("old", "a"))
+        await until_there(client_of(app, "a"), at("old"))
+        fault = app.cluster.api.faults.add(Refuse(code=500, verbs=("list",), resources=("manifestworks",)))
+
+        await app.clusters.remove("a")
+        assert [one["name"] for one in app.clusters.listed()] == [FIRST]
+        with pytest.raises(Unavailable, match="is still ending"):
+            await app.clusters.add("a")
+        assert (await hub.get(Ref(*WORKS, "a", "old")))["spec"]
+        app.cluster.api.faults.remove(fault.id)
+
+        await until_gone(hub, Ref(*WORKS, "a", "old"))
+        await until_gone(hub, Ref("v1", "Namespace", "", "a"))
+        await app.clusters.add("a")
+        await until_there(hub, Ref("v1", "Namespace", "", "a"))
+        await app.settled()
+        assert not (await hub.list(WORKS, "a")).items
+
+
+@pytest.mark.parametrize("meanwhile", [{"families": "none"}, {"simulate": "off"}])
+async def test_a_cluster_that_ends_while_its_hub_is_none_leaves_nothing_to_the_next_of_its_name(
+    tmp_path: Path, meanwhile: dict[str, Any]
+) -> None:
+    hub = Settings(data=tmp_path, port=0, clusters=("a", "b"), families="manifestwork")
+    async with App(hub) as app:
+        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await client_of(app, "").create(work("old", "a"))
+        await until_there(client_of(app, "a"), at("old"))
+
+    async with App(Settings(data=tmp_path, port=0, **meanwhile)) as app:
+        theirs = {"spec": {"managedClusterClientConfigs": [{"url": "https://elsewhere"}]}}
+        await client_of(app, "").patch(CLUSTER._replace(name="b"), theirs)
+        await app.clusters.remove("a")
+        await app.clusters.remove("b")
+        await until_gone(client_of(app, ""), CLUSTER)
+        await until_gone(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        assert await client_of(app, "").get(CLUSTER._replace(name="b")), "somebody else's by now"
+
+    async with App(hub) as app:
+        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await app.settled()
+        assert not (await client_of(app, "").list(WORKS, "a")).items
+
+
+async def test_a_hub_knows_where_its_clusters_are_after_a_start_elsewhere(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
+    for _ in range(2):
+        async with App(settings) as app:
+            known = await client_of(app, "").get(CLUSTER)
+            assert known["spec"]["managedClusterClientConfigs"] == [{"url": app.clusters.address("a")}]
+
+
+# In spite of others
+
+
+async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_path: Path) -> None:
+    everything = {
+        "name": "all.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1"},
+        "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    async with lasting(tmp_path) as app:
+        await client_of(app, "").create({**kind, "metadata": {"name": "all"}, "webhooks": [everything]})
+
+    # Much has to be written that was not there: a kind of storage, the kinds of a hub, and a cluster of it.
+    settings = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
+    async with App(settings) as app:
+        assert (await client_of(app, "").get(CLUSTER))["spec"]["hubAcceptsClient"]
+        with pytest.raises(InternalError, match="failed calling webhook"):
+            await client_of(app, "").create(config_map("refused"))
