@@ -18,6 +18,8 @@ from typing import Any
 from lamina.errors import SettingsError
 from lamina.objects.names import label
 
+_CLUSTERS = 1000
+"""How many clusters there may be beside the first, if they are counted."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -134,7 +136,7 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 files = value.split(",") if isinstance(value, str) else value
                 return tuple(Path(file).expanduser().absolute() for file in files if file)
             case "clusters":
-                return _clusters(value)
+                return _clusters(value, source)
             case "ephemeral" | "scheduler":
                 return (
                     value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
@@ -182,17 +184,23 @@ def _address(text: str) -> str:
     return text
 
 
-def _clusters(value: Any) -> tuple[str, ...]:
+def _clusters(value: Any, source: str) -> tuple[str, ...]:
     """Return the names of clusters, of which a number stands for the first so many of the usual ones."""
     if isinstance(value, int) or (isinstance(value, str) and value.strip().isdecimal()):
         count = int(value)
-        if not 0 <= count <= 1000:
-            raise ValueError
+        if not 0 <= count <= _CLUSTERS:
+            raise SettingsError(
+                f"{source}: clusters: {count} is not from 0 to {_CLUSTERS}", hint=_hint("clusters")
+            )
         return tuple(f"cluster{number}" for number in range(1, count + 1))
     wanted = value.split(",") if isinstance(value, str) else value
     found = tuple(dict.fromkeys(str(name).strip() for name in wanted if str(name).strip()))
-    if any(label(name) for name in found):
-        raise ValueError
+    for name in found:
+        if problems := label(name):
+            raise SettingsError(
+                f'{source}: clusters: "{name}" is no name for a cluster: {problems[0]}',
+                hint=_hint("clusters"),
+            )
     return found
 
 

@@ -59,8 +59,9 @@ def test_clusters_are_counted_or_named(said: object, names: tuple[str, ...], tmp
         ({"scheduler": "perhaps"}, "'perhaps' is no scheduler"),
         ({"metrics_address": "nowhere"}, "'nowhere' is no metrics address"),
         ({"metrics_address": "localhost:70000"}, "is no metrics address"),
-        ({"clusters": "East"}, "'East' is no clusters"),
-        ({"clusters": "1001"}, "is no clusters"),
+        ({"clusters": "a,East"}, '"East" is no name for a cluster: a lowercase RFC 1123 label'),
+        ({"clusters": "1001"}, "clusters: 1001 is not from 0 to 1000"),
+        ({"clusters": "-1"}, '"-1" is no name for a cluster'),
         ({"colour": "red"}, "there is no setting colour"),
     ],
 )
