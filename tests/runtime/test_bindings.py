@@ -56,7 +56,7 @@ async def until_so(is_so: Callable[[], bool]) -> None:
 
 
 def two_steps() -> AnyController:
-    """Mark every config map that wants it where it is, and then make something beside it."""
+    """Mark every config map that wants it where it is, and then, whatever came of that, make something beside it."""
 
     def gather(world: World, ref: Ref) -> tuple[Ref, Obj] | None:
         found = world.get(ref)
@@ -68,7 +68,8 @@ def two_steps() -> AnyController:
             return NOTHING
         mark = change(obj, {"metadata": {"labels": {"has": "mark"}}}, cluster=ref.cluster)
         beside = Create(obj=config_map("beside"), cluster=ref.cluster)
-        return Plan(stages=(Stage("mark it", (mark,)), Stage("make", (beside,))), because="it wants it")
+        make = Stage("make", (beside,), even_after_failure=True)
+        return Plan(stages=(Stage("mark it", (mark,)), make), because="it wants it")
 
     watch = Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE)
     return Controller(name="two steps", watches=(watch,), gather=gather, plan=plan)
