@@ -16,7 +16,7 @@ import orjson
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import AlreadyExists, LaminaError, NotFound, SettingsError, UnknownKind
+from lamina.errors import AlreadyExists, NotFound, SettingsError, UnknownKind
 from lamina.families.manifestwork.crds import spoke_definitions
 from lamina.families.manifestwork.names import CLUSTER, CLUSTER_GROUP, CLUSTER_SET, WORK, WORK_VERSION
 from lamina.families.manifestwork.placement.clusters import LEASE_NAME, NAMESPACE_LABEL
@@ -174,11 +174,8 @@ class EmbeddedHub:
         self._address, self._version = address, version
 
     async def join(self, name: str) -> None:
-        """Have the hub know a cluster; where it cannot be told, the cluster is there all the same."""
-        try:
-            await join(self._client, name, self._address(name))
-        except LaminaError as unheard:
-            log.warning("the hub was not told of a cluster", cluster=name, because=str(unheard))
+        """Have the hub know a cluster; raises where it cannot be told."""
+        await join(self._client, name, self._address(name))
 
     async def leave(self, name: str) -> None:
         """Have the hub forget a cluster; raises where it cannot be told, or not of everything."""

@@ -30,7 +30,9 @@ T = TypeVar("T")
 
 _RECORDS: Final = "/clusters"
 _PAUSE, _LONGEST = 0.5, 60.0
-"""After how many seconds an end that did not get far enough is tried again: at first, and at most."""
+"""After how many seconds a hub that was not told of something is told again: at first, and at most."""
+_PATIENCE = 10.0
+"""For how many seconds a hub may take to hear of a cluster, while whoever adds or removes it waits."""
 
 
 class Make(Protocol):
@@ -43,7 +45,8 @@ class Hub(Protocol):
     """
     Who is told of clusters that come and go: one that is about to run, and one that is gone for good.
 
-    `leave` raises where it could not be told: it has things of that cluster that its next of kin must not get.
+    Both raise where it could not be told, and are called again then. Until it has heard of an end, it has things
+    of that cluster that its next of kin must not get.
     """
 
     async def join(self, name: str) -> None: ...
@@ -86,7 +89,9 @@ class Clusters:
         self._turn = asyncio.Lock()
         self._stopping = False
         self._at_work: set[asyncio.Task[Any]] = set()
-        self._ending: asyncio.Task[None] | None = None
+        self._unheard: set[str] = set()
+        """Those of which the hub has yet to hear that they are there."""
+        self._telling: asyncio.Task[None] | None = None
         self.gate = Gate(Entry(first.api, first.authenticator), self)
 
     def __iter__(self) -> Iterator[EmbeddedCluster]:
@@ -133,8 +138,8 @@ class Clusters:
         """End what runs on them; they are there again at the next start."""
         self._stopping = True
         self.gate.is_complete = False
-        if self._ending is not None:
-            self._ending.cancel()
+        if self._telling is not None:
+            self._telling.cancel()
         async with self._turn:
             members, self._members = self._members, {}
             for name, member in members.items():
@@ -192,6 +197,7 @@ class Clusters:
             record = self._records()[name]
             await self._write(record._replace(ending=True))
             member = self._members.pop(name)
+            self._unheard.discard(name)
             self.gate.close(name)
             await member.cluster.stop()
             for watcher in list(member.cluster.api.plane.watchers):
@@ -220,8 +226,25 @@ class Clusters:
         self._members[name] = _Member(cluster, view, token)
 
     async def _join(self, name: str) -> None:
-        if (hub := self._hub()) is not None:
-            await hub.join(name)
+        """Have the hub know a cluster; where it cannot be told, the cluster is there all the same."""
+        hub = self._hub()
+        if hub is None or await self._heard(hub.join, name):
+            self._unheard.discard(name)
+        else:
+            self._unheard.add(name)
+
+    async def _heard(self, tell: Callable[[str], Awaitable[None]], name: str) -> bool:
+        """Tell a hub of a cluster that comes or goes, and say whether it heard; if not, it is told again."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await tell(name)
+        except (LaminaError, TimeoutError) as unheard:
+            because = str(unheard) or "it did not answer in time"
+            logger.warning("the hub was not told that a cluster came or went", cluster=name, because=because)
+            if not self._stopping and (self._telling is None or self._telling.done()):
+                self._telling = asyncio.create_task(self._tell_again())
+            return False
+        return True
 
     async def _note(self, name: str) -> _Record:
         """Remember a cluster from now on; who had its name before is somebody else."""
@@ -231,15 +254,8 @@ class Clusters:
 
     async def _forget(self, record: _Record) -> bool:
         """Delete all there is of a cluster whose view is closed, its record last; say whether that is gone too."""
-        try:
-            if (hub := self._hub() or self._former()) is not None:
-                await hub.leave(record.name)
-        except LaminaError as unheard:
-            logger.warning(
-                "the hub was not told of a cluster's end", cluster=record.name, because=str(unheard)
-            )
-            if self._ending is None or self._ending.done():
-                self._ending = asyncio.create_task(self._end_the_rest())
+        hub = self._hub() or self._former()
+        if hub is not None and not await self._heard(hub.leave, record.name):
             return False
         # Written after all that was accepted before the view closed, so that is committed by then.
         await self._write(record._replace(ending=True))
@@ -247,13 +263,15 @@ class Clusters:
         await self._log.append(_key(record.name), _written(record), deleted=True)
         return True
 
-    async def _end_the_rest(self) -> None:
-        """Try again, ever less often, until every cluster that is ending has ended."""
+    async def _tell_again(self) -> None:
+        """Try again, ever less often, until the hub knows all there are, and all that are ending have ended."""
         pause = _PAUSE
-        while any(record.ending for record in self._records().values()):
+        while self._unheard or any(record.ending for record in self._records().values()):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST)
             async with self._turn:
+                for name in sorted(self._unheard):
+                    await self._join(name)
                 for record in self._records().values():
                     if record.ending:
                         await self._forget(record)

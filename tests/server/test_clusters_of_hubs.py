@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from lamina.app import App
-from lamina.errors import InternalError, Unavailable
-from lamina.faults import Refuse
+from lamina.errors import InternalError, NotFound, Unavailable
+from lamina.faults import Fault, Refuse, Silence
 from lamina.objects.types import Made, Ref
 from lamina.server.gate import FIRST
 from lamina.settings import Settings
@@ -46,6 +46,30 @@ async def test_an_end_that_the_hub_did_not_hear_of_is_told_again() -> None:
         await until_there(hub, Ref("v1", "Namespace", "", "a"))
         await app.settled()
         assert not (await hub.list(WORKS, "a")).items
+
+
+@pytest.mark.parametrize("fault", [Refuse(code=500, resources=("managedclusters",)), Silence()])
+async def test_a_hub_that_was_not_told_of_a_cluster_hears_of_it_later(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamina.clusters._PATIENCE", 0.1)
+    settings = Settings(ephemeral=True, port=0, clusters=("b",), families="manifestwork")
+    async with App(settings) as app:
+        hub = client_of(app, "")
+        await until_there(hub, Ref("v1", "Namespace", "", "b"))
+        broken = app.cluster.api.faults.add(fault)
+
+        await app.clusters.add("a")
+        await client_of(app, "a").create(config_map("at-work"))
+        await app.clusters.add("brief")
+        await app.clusters.remove("brief")
+        await app.clusters.remove("b")
+        app.cluster.api.faults.remove(broken.id)
+
+        assert (await until_there(hub, CLUSTER))["spec"]["hubAcceptsClient"]
+        await until_gone(hub, CLUSTER._replace(name="b"))
+        with pytest.raises(NotFound):
+            await hub.get(CLUSTER._replace(name="brief"))
 
 
 @pytest.mark.parametrize("meanwhile", [{"families": "none"}, {"simulate": "off"}])
