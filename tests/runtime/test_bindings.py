@@ -114,6 +114,25 @@ async def test_who_takes_the_name_of_a_silent_cluster_does_not_wait_for_what_tha
             assert not is_marked(await silent.client().get(at("x")))
 
 
+async def test_what_waits_for_a_cluster_that_is_looked_at_no_more_is_dropped_without_a_word() -> None:
+    async with clusters("home") as reach, EmbeddedCluster(SETTINGS) as silent:
+        line, home = Line(silent), reach["home"]
+        async with running(home, {"b": Client(line)}, marking()) as manager:
+            line.cut()
+            for name in ("x", "y", "z"):
+                await silent.client().create(config_map(name, labels={"wants": "mark"}))
+            await line.tried.wait()
+
+            with capture_logs() as said:
+                manager.unbind("b")
+                await home.create(config_map("x", labels={"wants": "mark"}))
+                await until(home, at("x"), is_marked)
+                (seat,) = manager._seats.values()
+                await until_so(lambda: not seat.worker.queue._due and manager.is_idle)
+
+            assert not [one for one in said if one["log_level"] in ("warning", "error")]
+
+
 # ── what is followed where ──
 
 

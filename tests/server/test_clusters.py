@@ -417,6 +417,17 @@ async def test_clusters_and_all_in_them_are_found_again(tmp_path: Path) -> None:
         assert meta.name(await client_of(app, "east").get(at("kept"))) == "kept"
 
 
+async def test_no_cluster_is_added_to_a_server_that_stops(tmp_path: Path) -> None:
+    async with lasting(tmp_path) as app:
+        await app.clusters.stop()
+
+        with pytest.raises(Unavailable, match="the server is stopping"):
+            await app.clusters.add("late")
+
+    async with lasting(tmp_path) as app:
+        assert [cluster.name for cluster in app.clusters] == [""]
+
+
 async def test_an_end_that_was_cut_short_is_finished_at_the_next_start(tmp_path: Path) -> None:
     async with lasting(tmp_path, "east") as app:
         await client_of(app, "east").create(config_map("kept"))
@@ -455,6 +466,27 @@ async def test_workloads_run_on_every_cluster(tmp_path: Path) -> None:
             await until(
                 client, meta.ref(web), lambda one: (one or {}).get("status", {}).get("readyReplicas") == 2
             )
+
+
+async def test_who_waits_until_nobody_has_anything_to_do_waits_for_every_cluster() -> None:
+    settings = Settings(ephemeral=True, port=0, families="none", simulate="controllers", clusters=("east",))
+    labels = {"app": "web"}
+    made: Made = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    web: Made = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 200, "selector": {"matchLabels": labels}, "template": made},
+    }
+    async with App(settings) as app:
+        east = client_of(app, "east")
+        await until_there(east, Ref("v1", "ServiceAccount", "default", "default"))
+        await app.settled()
+        await east.create(web)
+
+        await app.settled()
+
+        assert len((await east.list(("v1", "Pod"), "default")).items) == 200
 
 
 async def test_what_is_compacted_is_gone_for_every_cluster(tmp_path: Path) -> None:
