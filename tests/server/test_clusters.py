@@ -274,6 +274,7 @@ async def test_the_list_of_clusters_names_where_each_is(app: App) -> None:
         ("DELETE", "/clusters/nobody", 404, 'there is no cluster "nobody"'),
         ("GET", "/clusters/nobody", 404, 'there is no cluster "nobody"'),
         ("GET", "/clusters/nobody/api/v1/pods", 404, 'there is no cluster "nobody"'),
+        ("GET", "/clusters/lamina/api/v1/pods", 404, "leave out /clusters/lamina"),
         ("POST", "/clusters", 405, "the list of clusters takes GET"),
         ("PATCH", "/clusters/east", 405, "a cluster takes GET, PUT and DELETE"),
     ],

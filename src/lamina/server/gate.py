@@ -194,4 +194,8 @@ def _not_yet(name: str) -> ApiError:
 
 
 def _unknown(name: str) -> NotFound:
+    if name in _RESERVED:
+        return NotFound(
+            f'"{name}" is the first cluster, which is served without a way: leave out {_WAY}/{name}'
+        )
     return NotFound(f'there is no cluster "{name}"')
