@@ -235,6 +235,11 @@ class NotLeading(LaminaError):
     """Another replica works for this owner now, or will in a moment: what was planned is not done."""
 
 
+def _said_of(failure: LaminaError, about: Ref | None) -> str:
+    """Return what failed, with where it was where that is another cluster than the one at home."""
+    return f"on {about.cluster}: {failure}" if about is not None and about.cluster else str(failure)
+
+
 class PlanFailed(LaminaError):
     """
     Some actions of a plan were refused. `failures` holds each error; the other actions were done.
@@ -249,9 +254,9 @@ class PlanFailed(LaminaError):
         about: Sequence[Ref | None] = (),
         outdated: Sequence[bool] = (),
     ) -> None:
-        super().__init__("; ".join(str(failure) for failure in failures))
         self.failures = tuple(failures)
         self.about = tuple(about) or (None,) * len(self.failures)
+        super().__init__("; ".join(map(_said_of, self.failures, self.about)))
         self._outdated = tuple(outdated) or (False,) * len(self.failures)
 
     @property

@@ -1,7 +1,7 @@
 """What becomes of what is under way when a name comes to stand for another cluster, or for none."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,14 @@ from lamina.core.controller import EVERYWHERE, AnyController, Controller, Source
 from lamina.core.plan import NOTHING, Create, Plan, Stage, change
 from lamina.core.questions import Answers, Follow, Question, Read
 from lamina.core.world import World
-from lamina.embedded import EmbeddedCluster
+from lamina.embedded import CONTROLLERS, EmbeddedCluster
+from lamina.faults import Refuse
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj, Ref
 from lamina.runtime.manager import Manager
 from lamina.runtime.meter import Meter
+from lamina.server.request import ADMIN
 from tests.runtime.cluster import PATIENCE, at, config_map, until, until_there
 from tests.runtime.fleet import (
     CONFIG_MAPS,
@@ -192,6 +194,26 @@ async def test_what_is_followed_on_one_cluster_does_not_count_on_another_and_end
 
 
 # ── those who answer oddly, or not at all ──
+
+
+async def test_a_refusal_is_said_with_the_cluster_it_came_from() -> None:
+    async with clusters("home", "a") as reach, EmbeddedCluster(SETTINGS) as strict:
+        others = {"a": reach["a"], "strict": strict.client()}
+        async with running(reach["home"], others, marking(), SPREADING):
+            strict.api.faults.add(Refuse(code=500, verbs=("create", "patch"), users=(ADMIN.name,)))
+            with capture_logs() as said:
+                await strict.client(CONTROLLERS).create(config_map("x", labels={"wants": "mark"}))
+                await reach["home"].create(config_map("y", labels=SPREAD) | {"data": {"colour": "red"}})
+                await until(reach["a"], at("y"), says("red"))
+                await until_so(lambda: len(_failed(said)) == 2)
+
+            assert _failed(said).keys() == {"configmap default/x on strict", "configmap default/y"}
+            assert all(because.startswith("on strict: ") for because in _failed(said).values())
+
+
+def _failed(said: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return which objects a step failed for, and why."""
+    return {one["object"]: one["because"] for one in said if one["event"] == "step failed"}
 
 
 async def test_one_clusters_odd_answer_is_no_end_to_the_others() -> None:

@@ -38,7 +38,8 @@ class Ref(NamedTuple):
 
     def __str__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind.lower()} {where}"
+        there = f" on {self.cluster}" if self.cluster else ""
+        return f"{self.kind.lower()} {where}{there}"
 
 
 class Condition(TypedDict):
