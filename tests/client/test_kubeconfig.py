@@ -110,7 +110,11 @@ def clusters(*names: str) -> dict[str, Access]:
     return {name: Access(server=f"https://127.0.0.1:1/clusters/{name}", token=name) for name in names}
 
 
-def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("chosen", "current"), [("dev", "dev"), ("east", "east"), ("real", "lamina")])
+def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(
+    tmp_path: Path, chosen: str, current: str
+) -> None:
+    """But for a current context that leads elsewhere: what is meant for the server would be done there."""
     file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
     real = {"server": "https://real.example", "certificate-authority": "ca.crt"}
     runs = {"exec": {"command": "login", "args": ["--as", "me"], "env": None}}
@@ -121,7 +125,7 @@ def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(tmp_path: Path) ->
     for name, where in (("real", "real"), ("dev", "east"), ("old", "west")):
         document["contexts"].append({"name": name, "context": {"cluster": where, "user": "me"}})
     document["contexts"][1]["context"]["namespace"] = "kube-system"
-    document["current-context"] = "real"
+    document["current-context"] = chosen
     file.write_text(yaml.safe_dump(document))
 
     for others in (("east",), ("east", "north"), ("east", "north")):
@@ -133,7 +137,7 @@ def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(tmp_path: Path) ->
         assert [one["name"] for one in kept["contexts"]] == ["lamina", *others, "real", "dev"]
         assert [one["name"] for one in kept["clusters"]] == ["lamina", *others, "real"]
         assert read_kubeconfig(file, "east").namespace == "kube-system"
-        assert kept["current-context"] == "real"
+        assert kept["current-context"] == current
 
 
 @pytest.mark.parametrize("odd", ["- a", "a: [", "clusters: 5", "contexts: [{name: 5}, 7, {name: a}]", ""])

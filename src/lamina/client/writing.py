@@ -1,9 +1,10 @@
 """
 Writing a kubeconfig, again and again, into a file that people change meanwhile.
 
-What leads to a server's clusters is the server's to write. Which context is the
-current one, the namespaces that contexts were set to, and ways to other clusters
-are whoever's they were, and stay.
+What leads to a server's clusters is the server's to write. Which of them is the
+current context, the namespaces that contexts were set to, and ways to other
+clusters are whoever's they were, and stay. A current context that leads elsewhere
+does not: whoever asks for the server's kubeconfig wants to reach the server.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def write_kubeconfig(
     The file appears whole or not at all: waiting for it is waiting for a
     kubeconfig that works. Of the contexts, `name` is the current one. Where there
     may be others, what somebody else wrote to the file that is there already stays:
-    which context is the current one, in which namespace, and whatever leads elsewhere.
+    which of them is the current one, in which namespace, and whatever leads elsewhere.
     """
     every = {name: access, **(others or {})}
     kept = _kept(file, every) if others is not None else _Kept()
@@ -62,7 +63,7 @@ def write_kubeconfig(
         }
         for one, access in every.items()
     ]
-    known = {*every, *(one["name"] for one in theirs["contexts"])}
+    here = {*every, *(one["name"] for one in theirs["contexts"] if one["context"].get("cluster") in every)}
     document = {
         **_HEAD,
         "clusters": [
@@ -74,7 +75,7 @@ def write_kubeconfig(
             *theirs["users"],
         ],
         "contexts": [*contexts, *theirs["contexts"]],
-        "current-context": kept.current if kept.current in known else name,
+        "current-context": kept.current if kept.current in here else name,
     }
     _replace(file, _text(document))
 
