@@ -7,18 +7,21 @@ from typing import Any
 import pytest
 
 from lamina.core.questions import Answer, Call, Said
-from lamina.errors import Invalid, NotFound, SettingsError
+from lamina.errors import Conflict, Invalid, NotFound, SettingsError, Unexplained
 from lamina.families.every import chosen
 from lamina.families.metacontroller.names import API_VERSION
+from lamina.objects import meta
 from lamina.objects.types import GroupKind, Made, Ref
 from lamina.paper.kinds import CONFIG_MAP, NAMESPACE, POD, SECRET, make
 from lamina.simulation import Ending, Failures, Simulation, read_failures
+from lamina.simulation.applying import Manner
 from lamina.simulation.standing import complaint
 from lamina.simulation.standins import Readiness
 from lamina.stages import load_stages
 from lamina.testing.builders import custom, definition, deployment, edited, node
 
 HOUR = timedelta(hours=1)
+MAIN = {"name": "main", "image": "web:1"}
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 WEB = Ref("apps/v1", "Deployment", "default", "web")
 FLOCK = Ref("example.com/v1", "Flock", "default", "geese")
@@ -220,6 +223,50 @@ def test_what_was_applied_before_and_is_not_stated_any_more_is_taken_away() -> N
     played.apply(make(CONFIG_MAP, "settings", data={"size": "4"}))
 
     assert played.paper.get(CONFIG_MAP.ref("default", "settings"))["data"] == {"size": "4", "mine": "x"}
+
+
+def test_a_container_that_is_not_stated_any_more_is_rolled_out_of_its_pods() -> None:
+    played = simulation()
+    side = {"name": "side", "image": "side:1"}
+    both = edited(deployment("web"), spec={"template": {"spec": {"containers": [MAIN, side]}}})
+    played.apply(both)
+    played.run(timedelta(minutes=1))
+
+    played.apply(edited(both, spec={"template": {"spec": {"containers": [MAIN]}}}))
+    played.run(HOUR)
+
+    assert {len(one["spec"]["containers"]) for one in played.paper.listed(POD)} == {1}
+
+
+def test_whoever_applies_by_the_server_is_told_of_others_unless_these_are_to_give_way() -> None:
+    stated = make(CONFIG_MAP, "settings", data={"colour": "red", "size": "3"})
+
+    def written(force: bool) -> Any:
+        played = simulation(manner=Manner(server_side=True, force=force))
+        played.apply(stated)
+        played.paper.patch(meta.ref(stated), {"data": {"colour": "blue"}})
+        return played.apply(make(CONFIG_MAP, "settings", data={"colour": "green"}))["data"]
+
+    with pytest.raises(Conflict, match="data.colour") as refused:
+        written(force=False)
+    assert refused.value.hint == "have them give way with --force-conflicts"
+    assert written(force=True) == {"colour": "green"}
+
+
+def test_what_was_applied_by_the_server_is_applied_so_again() -> None:
+    there = simulation(manner=Manner(server_side=True)).apply(
+        make(CONFIG_MAP, "settings", data={"colour": "red", "size": "3"})
+    )
+    played = simulation(objects=[there])
+
+    played.apply(make(CONFIG_MAP, "settings", data={"size": "3"}))
+
+    assert played.paper.get(meta.ref(there))["data"] == {"size": "3"}
+
+
+def test_a_field_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(Unexplained, match=r"\.datta: field not declared in schema"):
+        simulation().apply({**make(CONFIG_MAP, "settings"), "datta": {}})
 
 
 def test_what_was_to_go_is_gone_or_says_what_holds_it() -> None:

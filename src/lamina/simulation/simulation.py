@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
-import orjson
 from msgspec import Struct
 
 from lamina.actors import GARBAGE, NAMESPACES, SCHEDULING, WORKLOADS
@@ -24,7 +23,6 @@ from lamina.core.family import Account, Family
 from lamina.core.plan import Action, Plan
 from lamina.core.questions import Answer, Call
 from lamina.errors import HookError, LaminaError, NotFound, PlanFailed
-from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Made, Obj, Ref
@@ -34,6 +32,7 @@ from lamina.paper.rules import nobody_calls
 from lamina.paper.sight import subjects
 from lamina.runtime.memory import Memory
 from lamina.simulation.agents import Fleet, agents, cluster_ref, clusters, fall_silent
+from lamina.simulation.applying import Manner, apply
 from lamina.simulation.failures import Failures, Ill, Spell, silent
 from lamina.simulation.shapes import Shapes, builtin
 from lamina.simulation.standing import complaint
@@ -41,7 +40,6 @@ from lamina.simulation.standins import Readiness, but, ready
 
 _NODE, _NAMESPACE = GroupKind("", "Node"), GroupKind("", "Namespace")
 _SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WELL = ("settled", "held", "unnumbered")
 TAKES = timedelta(seconds=5)
 """How long it takes until somebody is ready: time enough to be seen waiting, and less than any sensible deadline."""
@@ -88,6 +86,8 @@ class Simulation:
     readiness: Sequence[Readiness] = ()
     takes: timedelta = TAKES
     """How long the agent of a managed cluster takes at least until what it was sent has settled."""
+    manner: Manner = Manner()
+    """How manifests are applied."""
     call: Calling = nobody_calls
     fetch: Callable[[Kind], Iterable[Obj]] | None = None
 
@@ -214,14 +214,11 @@ class Simulation:
         """Apply a manifest, as kubectl would, and look at its object at the end."""
         ref = meta.ref(manifest)
         self._look(GroupKind(ref.group, ref.kind))
-        there = self.paper.at(ref)
-        if there is None and ref.namespace:
+        if self.paper.at(ref) is None and ref.namespace:
             self._find_namespace(ref.namespace)
-        last = meta.annotations(there).get(_LAST_APPLIED) if there is not None else None
-        if last:
-            self.paper.patch(ref, _taken_away(last, manifest))
+        made = apply(self.paper, manifest, self.manner)
         self._changed[_whatever_version(ref)] = ref
-        return self.paper.apply(manifest, manager="kubectl")
+        return made
 
     def _find_namespace(self, name: str) -> None:
         """Raise where a cluster would; what was read from files may leave out what everybody has."""
@@ -342,19 +339,3 @@ def _leaving(ref: Ref, obj: Obj | None) -> Ending:
 def _whatever_version(ref: Ref) -> tuple[GroupKind, str, str]:
     """Return what tells an object from others; the version it is read in does not."""
     return GroupKind(ref.group, ref.kind), ref.namespace, ref.name
-
-
-def _taken_away(last: str, manifest: Obj) -> Made:
-    """Return the patch that takes away what was applied the last time and is not stated any more."""
-    before: Made = orjson.loads(last)
-    return _nulls(create_merge_patch(before, {**manifest, "metadata": before.get("metadata")}))
-
-
-def _nulls(patch: Obj) -> Made:
-    kept: Made = {}
-    for name, value in patch.items():
-        if value is None:
-            kept[name] = None
-        elif isinstance(value, dict) and (below := _nulls(value)):
-            kept[name] = below
-    return kept

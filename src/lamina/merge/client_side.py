@@ -1,0 +1,94 @@
+"""
+What kubectl sends when it applies by itself, and not by the server: a three-way merge.
+
+Everything that is stated is laid over what there is, lists as the schema says.
+What was stated the last time and is not any more goes, whoever else may care for
+it; what neither of the two states stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lamina.merge.last_applied import ANNOTATION
+from lamina.merge.patches import strategic_merge
+from lamina.merge.schema import Schema
+from lamina.merge.wording import html_escaped
+from lamina.objects.diff import is_same
+from lamina.objects.types import Made, Obj
+
+_SERVERS = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+"""Metadata that is the server's, whoever writes it into a manifest."""
+
+
+def annotated(stated: Obj) -> Made:
+    """Return a manifest with the annotation in which kubectl remembers it."""
+    metadata = {name: value for name, value in stated["metadata"].items() if name not in _SERVERS}
+    own = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != ANNOTATION}
+    kept = {**stated, "metadata": {**metadata, "annotations": own}}
+    text = html_escaped(json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))) + "\n"
+    return {**stated, "metadata": {**metadata, "annotations": {**own, ANNOTATION: text}}}
+
+
+def client_side(live: Obj, stated: Obj, schema: Schema) -> Made:
+    """Return what becomes of an object when kubectl applies a manifest to it."""
+    text = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
+    last = _read(text) if text else {}
+    return strategic_merge(live, _map_patch(live, last, annotated(stated), schema), schema)
+
+
+def _read(text: str) -> Obj:
+    try:
+        last = json.loads(text)
+    except ValueError:
+        return {}
+    return last if isinstance(last, dict) else {}
+
+
+def _map_patch(live: Any, last: Any, stated: Obj, schema: Schema | None, *, retains: bool = False) -> Made:
+    """Return what makes a map of a live object as it is stated."""
+    live, last = _map(live), _map(last)
+    patch: Made = {name: None for name in last if name not in stated}
+    for name, value in stated.items():
+        below = schema.child(name) if schema is not None else None
+        if isinstance(value, dict):
+            retained = below is not None and "retainKeys" in below.patch_strategies
+            patch[name] = _map_patch(live.get(name), last.get(name), value, below, retains=retained)
+        elif isinstance(value, list) and below is not None and "merge" in below.patch_strategies:
+            patch |= _list_patch(name, _list(live.get(name)), _list(last.get(name)), value, below)
+        else:
+            patch[name] = value
+    if retains and live and any(not is_same(live.get(name), value) for name, value in stated.items()):
+        # One of several that exclude each other: with another, what was filled in for the first goes.
+        patch["$retainKeys"] = [name for name, value in stated.items() if value is not None]
+        patch = {name: value for name, value in patch.items() if value is not None}
+    return patch
+
+
+def _list_patch(
+    name: str, live: Sequence[Any], last: Sequence[Any], stated: Sequence[Any], schema: Schema
+) -> Made:
+    """Return what makes a merged list as it is stated."""
+    key = schema.patch_key
+    if not all(isinstance(one, dict) and key in one for one in (*live, *last, *stated)):
+        gone = [one for one in last if one not in stated]
+        return {name: list(stated), **({f"$deleteFromPrimitiveList/{name}": gone} if gone else {})}
+    was, said = {one[key]: one for one in live}, {one[key]: one for one in last}
+    retains = "retainKeys" in schema.patch_strategies
+    patches = [
+        _map_patch(was.get(one[key]), said.get(one[key]), one, schema.items, retains=retains)
+        for one in stated
+    ]
+    kept = {one[key] for one in stated}
+    gone = [{"$patch": "delete", key: one} for one in said if one not in kept]
+    return {name: [*patches, *gone]}
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
