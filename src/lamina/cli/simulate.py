@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Thread
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import click
 
 from lamina.cli.amounts import length
 from lamina.cli.clock import now_at
-from lamina.cli.plans import words
+from lamina.cli.manifests import Manifest, first_document, read_manifests, refuse_two_readers
 from lamina.cli.reaching import kind_named, named, object_options, reach, with_client
+from lamina.cli.simulated import is_well, say
 from lamina.client.client import Client
 from lamina.core.family import Family
 from lamina.core.questions import Answer, Call
-from lamina.errors import Forbidden, MethodNotAllowed, NotFound, SettingsError
+from lamina.errors import ApiError, Forbidden, MethodNotAllowed, NotFound, SettingsError
 from lamina.families.every import chosen
 from lamina.hooks.files import Hooks
 from lamina.logs import log
+from lamina.merge.last_applied import KUBECTL
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import GroupKind, Made, Obj
 from lamina.paper.cluster import Calling
 from lamina.paper.rules import nobody_calls
 from lamina.runtime.calls import Calls
 from lamina.runtime.picture import Picture
-from lamina.simulation import Ending, Failures, Simulation, Told, builtin, read_failures
+from lamina.simulation import Ending, Failures, Manner, Simulation, blamed, builtin, read_failures
 from lamina.simulation.simulation import TAKES
 from lamina.simulation.standins import Readiness
-from lamina.stages import documents, load_stages
+from lamina.stages import load_stages
 
 _NOT_WELL = 2
-_WORDS = {True: "well", False: "NOT WELL"}
-_FEW = 3
-"""How many objects are named each; of more, the first."""
-_AT_ONCE = timedelta(seconds=1)
 
 
 def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
@@ -53,6 +54,15 @@ _FILE = click.Path(path_type=Path, allow_dash=True)
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
 @click.option(
+    "-f",
+    "--filename",
+    "more",
+    metavar="FILE",
+    multiple=True,
+    type=_FILE,
+    help="The same, as kubectl takes it.",
+)
+@click.option(
     "--for",
     "span",
     metavar="TIME",
@@ -64,6 +74,11 @@ _FILE = click.Path(path_type=Path, allow_dash=True)
 @click.option("--delete", "gone", metavar="KIND/NAME", multiple=True, help="Object to delete.")
 @click.option("--rollback", "back", metavar="KIND/NAME", help="Owner to return to an earlier revision.")
 @click.option("--to-revision", type=int, metavar="N", help="To which one. Default: the one before this.")
+@click.option("--server-side", is_flag=True, help="Apply by the server, whoever applied before and how.")
+@click.option(
+    "--field-manager", metavar="NAME", default=KUBECTL, show_default=True, help="As whom the server applies."
+)
+@click.option("--force-conflicts", is_flag=True, help="Have others give way whose fields the server applies.")
 @click.option("--failures", metavar="FILE", type=_FILE, help="What is to go wrong, as YAML.")
 @click.option(
     "--state", metavar="FILE", multiple=True, type=_FILE, help="What there is, instead of a cluster's state."
@@ -91,10 +106,14 @@ _FILE = click.Path(path_type=Path, allow_dash=True)
 @object_options
 def simulate(
     files: tuple[Path, ...],
+    more: tuple[Path, ...],
     span: timedelta,
     gone: tuple[str, ...],
     back: str | None,
     to_revision: int | None,
+    server_side: bool,
+    field_manager: str,
+    force_conflicts: bool,
     failures: Path | None,
     state: tuple[Path, ...],
     ready: tuple[str, ...],
@@ -112,74 +131,103 @@ def simulate(
     """
     Play a change on paper, and say what it would end in.
 
-    The manifests in FILE are applied to a copy of what the cluster holds now,
-    and time is wound. The controllers are the real ones; workloads, pods and
+    The manifests in FILE, a folder of them, or - for standard input, are applied
+    to a copy of what the cluster holds now, and time is wound. The controllers are the real ones; workloads, pods and
     garbage collection are played by stand-ins, and nothing is written anywhere.
 
     Hooks of CompositeControllers and DecoratorControllers are really called,
     with what is on paper: by contract they answer and do nothing else. Where
     that is not so, use --no-hooks.
 
-    Ends with 0 if everything that was rolled out ended well, and with 2 if not.
+    Ends with 0 if everything that is rolled out ended well, but for what would
+    end badly without the change, too; with 2 if not, and with 1 if it cannot be
+    played.
     """
-    asked = (failures, *state, *hooks, *files)
-    if sum(str(one) == "-" for one in asked) > 1:
-        raise SettingsError("standard input can be read only once")
-    broken = read_failures(_first(failures), str(failures)) if failures else Failures()
-    manifests = [obj for file in files for obj in _objects(file)]
+    refuse_two_readers([*([failures] if failures else []), *state, *hooks, *files, *more])
+    if to_revision is not None and not back:
+        raise SettingsError("--to-revision: of which owner?", hint="name it with --rollback KIND/NAME")
+    broken = read_failures(first_document(failures), str(failures)) if failures else Failures()
+    manifests = read_manifests([*files, *more])
     stood = load_stages(stages)
     wanted = chosen(families)
 
     def play(
-        now: datetime, kinds: Kinds, objects: Iterable[Obj], call: Calling, fetch: Fetch | None
-    ) -> Simulation:
-        simulation = Simulation(
-            families=wanted,
-            kinds=kinds,
-            objects=objects,
-            now=now.replace(microsecond=0),
-            stages=stood,
-            failures=broken,
-            readiness=[_readiness(kinds, wanted, one, ready_after) for one in ready],
-            takes=ready_after,
-            call=nobody_calls if no_hooks else call,
-            fetch=fetch,
-        )
+        now: datetime, kinds: Kinds, objects: Iterable[Obj], outside: Outside
+    ) -> tuple[Simulation, list[Ending]]:
+        def begun() -> Simulation:
+            return Simulation(
+                families=wanted,
+                kinds=kinds,
+                objects=objects,
+                now=now.replace(microsecond=0),
+                stages=stood,
+                failures=broken,
+                readiness=[_readiness(kinds, wanted, one, ready_after) for one in ready],
+                takes=ready_after,
+                manner=Manner(server_side, field_manager, force_conflicts),
+                declared=outside.declared,
+                call=nobody_calls if no_hooks else outside.call,
+                fetch=outside.fetch,
+            )
+
+        def unchanged() -> Simulation:
+            simulation = begun()
+            simulation.run(span)
+            return simulation
+
+        simulation = begun()
         for manifest in manifests:
-            simulation.apply(_placed(simulation.paper.kinds, manifest, namespace))
+            _apply(simulation, manifest, namespace)
         for target in gone:
             simulation.delete(named(simulation.paper.kinds, target, namespace))
         if back:
             simulation.rollback(named(simulation.paper.kinds, back, namespace), to_revision)
         simulation.run(span)
-        return simulation
+        return simulation, blamed(simulation, unchanged)
 
     if state:
-        objects = [obj for file in state for obj in _objects(file)]
+        objects = [one.obj for one in read_manifests(state)]
         now = datetime.now(UTC)
-        done = asyncio.run(_aside(hooks, lambda call: play(now, builtin(), objects, call, None)))
+        done, endings = asyncio.run(_aside(hooks, partial(play, now, builtin(), objects)))
     else:
 
-        async def play_there(client: Client) -> Simulation:
+        async def play_there(client: Client) -> tuple[Simulation, list[Ending]]:
             # What it holds was stamped by its own clock, which somebody may have wound.
             return await on_a_copy(client, hooks, partial(play, await now_at(client)))
 
-        done = with_client(reach(kubeconfig, context), play_there)
-    _say(done, output, everything)
+        done, endings = with_client(reach(kubeconfig, context), play_there)
+    say(done, endings, output, everything)
+    sys.exit(0 if is_well(endings) else _NOT_WELL)
 
 
-Fetch = Callable[[Kind], Sequence[Obj]]
-Play = Callable[[Kinds, Iterable[Obj], Calling, Fetch | None], Simulation]
+Played = TypeVar("Played")
+Fetch: TypeAlias = Callable[[Kind], Sequence[Obj]]
 
 
-async def on_a_copy(client: Client, hooks: tuple[Path, ...], play: Play) -> Simulation:
+class Outside(NamedTuple):
+    """What there is besides paper: who calls hooks, the controllers that files of hooks declare, and a cluster."""
+
+    call: Calling
+    declared: Sequence[Obj] = ()
+    fetch: Fetch | None = None
+
+
+async def on_a_copy(
+    client: Client,
+    hooks: tuple[Path, ...],
+    play: Callable[[Kinds, Iterable[Obj], Outside], Played],
+) -> Played:
     """Play on a copy of what a cluster holds: what is looked at is listed, once, when it is first looked at."""
     picture, loop = await Picture.of(client), asyncio.get_running_loop()
+    fetched: dict[GroupKind, Sequence[Obj]] = {}
 
     def fetch(kind: Kind) -> Sequence[Obj]:
-        return asyncio.run_coroutine_threadsafe(_listed(client, kind), loop).result()
+        if kind.group_kind not in fetched:
+            listing = asyncio.run_coroutine_threadsafe(_listed(client, kind), loop)
+            fetched[kind.group_kind] = listing.result()
+        return fetched[kind.group_kind]
 
-    return await _aside(hooks, lambda call: play(picture.kinds, (), call, fetch))
+    return await _aside(hooks, partial(play, picture.kinds, ()), fetch)
 
 
 async def _listed(client: Client, kind: Kind) -> Sequence[Obj]:
@@ -190,7 +238,9 @@ async def _listed(client: Client, kind: Kind) -> Sequence[Obj]:
         return ()
 
 
-async def _aside(hooks: tuple[Path, ...], play: Callable[[Calling], Simulation]) -> Simulation:
+async def _aside(
+    hooks: tuple[Path, ...], play: Callable[[Outside], Played], fetch: Fetch | None = None
+) -> Played:
     """Play in a thread, while hooks are called and lists are fetched here."""
     loop, files = asyncio.get_running_loop(), Hooks(hooks, log)
     await files.start()
@@ -200,49 +250,41 @@ async def _aside(hooks: tuple[Path, ...], play: Callable[[Calling], Simulation])
         return asyncio.run_coroutine_threadsafe(calls.call(question), loop).result()
 
     try:
-        return await asyncio.to_thread(play, call)
+        return await _in_a_thread(lambda: play(Outside(call, files.manifests, fetch)))
     finally:
         await files.close()
         await calls.close()
 
 
+async def _in_a_thread(work: Callable[[], Played]) -> Played:
+    """Do something in a thread that nobody waits for who has been interrupted."""
+    done: Future[Played] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except InvalidStateError:
+            pass  # Who asked is gone.
+        except BaseException as error:
+            with suppress(InvalidStateError):
+                done.set_exception(error)
+
+    Thread(target=run, daemon=True, name="simulation").start()
+    return await asyncio.wrap_future(done)
+
+
 # ── what is read ──
 
 
-def _objects(file: Path) -> list[Made]:
-    """Return the objects in a file of manifests; lists are taken apart."""
-    found: list[Made] = []
-    for document in documents(_text(file), str(file)):
-        if document is None:
-            continue
-        manifest = _manifest(file, document, "kind")
-        items = manifest.get("items") or [] if manifest["kind"].endswith("List") else [manifest]
-        for one in items if isinstance(items, list) else [items]:
-            found.append(_manifest(file, one, "kind", "apiVersion"))
-    return found
-
-
-def _manifest(file: Path, document: object, *needs: str) -> Made:
-    if not isinstance(document, dict):
-        raise SettingsError(f"{file}: expected manifests, got {type(document).__name__}")
-    for name in needs:
-        if not isinstance(document.get(name), str):
-            raise SettingsError(f"{file}: expected manifests, got something without {name}")
-    return document
-
-
-def _first(file: Path) -> object:
-    return next(iter(documents(_text(file), str(file))), None)
-
-
-def _text(file: Path) -> str:
-    if str(file) == "-":
-        return sys.stdin.read()
+def _apply(simulation: Simulation, manifest: Manifest, namespace: str) -> None:
+    """Apply a manifest; what is wrong with it is said with the name of its file."""
     try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError(f"cannot read {file}: {why}") from None
+        simulation.apply(_placed(simulation.paper.kinds, manifest.obj, namespace))
+    except SettingsError as error:
+        raise SettingsError(f"{manifest.source}: {error}", hint=error.hint) from None
+    except ApiError as error:
+        error.message = f"{manifest.source}: {error.message}"
+        raise
 
 
 def _placed(kinds: Kinds, manifest: Made, namespace: str) -> Made:
@@ -267,127 +309,3 @@ def _readiness(kinds: Kinds, families: Sequence[Family], text: str, after: timed
     ours = [kind for family in families for one in family.definitions() for kind in kinds_of(one)]
     kind = kind_named(Kinds([*kinds.versions(), *ours]), word)
     return Readiness(kind, tuple(name for name in said.split(",") if name) or ("Ready",), after)
-
-
-# ── what is said ──
-
-
-def _say(done: Simulation, output: str, everything: bool) -> None:
-    endings = done.endings()
-    well = all(one.well for one in endings)
-    told = [one for one in done.story if one.ours or everything or done.is_changed(one.ref)]
-    if output == "json":
-        shown = {
-            "well": well,
-            "seconds": (done.paper.now - done.now).total_seconds(),
-            "story": [_told(one) for one in told],
-            "endings": [_ended(one) for one in endings],
-        }
-        click.echo(json.dumps(shown, indent=2))
-    else:
-        for line in _in_full(told) if everything else _in_short(told):
-            click.echo(line)
-        click.echo("")
-        for line in _endings(endings):
-            click.echo(line)
-    sys.exit(0 if well else _NOT_WELL)
-
-
-def _sentence(one: Told) -> str:
-    return f"{one.because}; {one.failure}" if one.failure and one.failure != one.because else one.because
-
-
-def _in_full(story: Sequence[Told]) -> Iterator[str]:
-    """Yield everything that happened, and what was done."""
-    for one in story:
-        yield f"{_clock(one.after)}  {one.ref}: {_sentence(one) or 'as it should be'}"
-        for action in one.done:
-            yield f"{'':10}  {words(action)}"
-
-
-def _in_short(story: Sequence[Told]) -> Iterator[str]:
-    """
-    Yield what is news: a sentence once for each object, and once for all of a kind that have it at one moment.
-
-    That somebody waits is no news where the waiting is over at once.
-    """
-    said: dict[tuple[str, Ref], list[Told]] = {}
-    for one in story:
-        before = said.setdefault((one.by, one.ref), [])
-        if not _sentence(one) or (before and _sentence(before[-1]) == _sentence(one)):
-            continue
-        if before and _waits(before[-1]) and one.after - before[-1].after < _AT_ONCE:
-            before.pop()
-        before.append(one)
-    kept = {id(one) for told in said.values() for one in told}
-    lines: dict[tuple[str, str, str], list[Ref]] = {}
-    for one in story:
-        if id(one) in kept:
-            lines.setdefault((_clock(one.after), one.ref.kind, _sentence(one)), []).append(one.ref)
-    for (clock, _, sentence), refs in lines.items():
-        yield f"{clock}  {_named(refs)}: {sentence}"
-
-
-def _waits(one: Told) -> bool:
-    return one.because.startswith("waiting for") and not one.failure
-
-
-def _named(refs: Sequence[Ref]) -> str:
-    """Return what people call some objects of a kind: the first few of many."""
-    if len(refs) <= _FEW:
-        return ", ".join(map(str, refs))
-    return f"{refs[0]} and {len(refs) - 1} more {refs[0].kind.lower()}s"
-
-
-def _endings(endings: Sequence[Ending]) -> Iterator[str]:
-    """Yield how everybody stands; those of a kind that merely are there, in one line."""
-    alike: dict[tuple[str, bool, str, str], list[Ref]] = {}
-    for one in endings:
-        if one.account is not None:
-            yield _line(one)
-        else:
-            alike.setdefault((one.ref.kind, one.well, one.state, one.because), []).append(one.ref)
-    for (_, well, state, because), refs in alike.items():
-        if len(refs) <= _FEW:
-            yield from (_line(Ending(ref, well, state, because)) for ref in refs)
-        else:
-            yield f"{_WORDS[well]}  {_named(refs)} are {state}{f': {because}' if because else ''}"
-
-
-def _line(ending: Ending) -> str:
-    account = ending.account
-    moved = (
-        f", {account.arrived} of {len(account.targets)} on revision {account.goal}"
-        if account and account.goal
-        else ""
-    )
-    because = f": {ending.because}" if ending.because else ""
-    return f"{_WORDS[ending.well]}  {ending.ref} is {ending.state}{moved}{because}"
-
-
-def _clock(after: timedelta) -> str:
-    seconds = after.total_seconds()
-    return f"{int(seconds // 3600)}:{int(seconds // 60 % 60):02}:{seconds % 60:04.1f}"
-
-
-def _told(one: Told) -> Made:
-    return {
-        "after": one.after.total_seconds(),
-        "by": one.by,
-        "object": str(one.ref),
-        "because": one.because,
-        "done": [words(action) for action in one.done],
-        "failure": one.failure or None,
-    }
-
-
-def _ended(one: Ending) -> Made:
-    account = one.account
-    return {
-        "object": str(one.ref),
-        "well": one.well,
-        "state": one.state,
-        "because": one.because,
-        "goal": account.goal if account else None,
-        "targets": dict(account.targets) if account else {},
-    }

@@ -1,5 +1,5 @@
 """
-A manifest applied on paper, as kubectl would apply it.
+A manifest applied on paper, as kubectl would apply it, and an object taken away.
 
 kubectl applies by itself unless it is told otherwise, and remembers in an annotation
 what it stated. Whoever applied an object by the server the last time does so again,
@@ -10,15 +10,30 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from lamina.actors.definitions import FINALIZER
+from lamina.core.definitions import DEFINITION, kinds_of
 from lamina.core.questions import Rehearse
-from lamina.errors import Conflict
+from lamina.errors import Conflict, Forbidden
 from lamina.merge.client_side import annotated, client_side
-from lamina.merge.last_applied import KUBECTL
+from lamina.merge.last_applied import ANNOTATION, KUBECTL
 from lamina.merge.managed import APPLY
 from lamina.objects import meta
-from lamina.objects.types import Made, Obj
+from lamina.objects.diff import diff
+from lamina.objects.kinds import Kind
+from lamina.objects.paths import shown
+from lamina.objects.types import GroupKind, Made, Obj, Ref
 from lamina.paper import Paper
 from lamina.paper.rules import owned
+
+_FEW = 3
+_NO_NEWS = (
+    ("metadata", "annotations", ANNOTATION),
+    ("metadata", "generation"),
+    ("metadata", "managedFields"),
+    ("metadata", "resourceVersion"),
+)
+_GROUND = ("default", "kube-public", "kube-system")
+"""Namespaces that no server lets go."""
 
 
 class Manner(Struct, frozen=True):
@@ -52,3 +67,32 @@ def _is_by_server(there: Obj, manager: str) -> bool:
         (one.get("manager"), one.get("operation"), one.get("subresource") or "") == (manager, APPLY, "")
         for one in entries
     )
+
+
+def becomes(before: Obj | None, made: Obj) -> str:
+    """Return in words what a change makes of an object."""
+    if before is None:
+        return "it is new"
+    changed = [shown(one.path) for one in diff(before, made) if not _is_no_news(one.path)]
+    if not changed:
+        return "nothing of it changes"
+    more = f" and {len(changed) - _FEW} more" if len(changed) > _FEW else ""
+    return f"it is changed: {', '.join(changed[:_FEW])}{more}"
+
+
+def _is_no_news(path: tuple[str | int, ...]) -> bool:
+    return any(path[: len(one)] == one for one in _NO_NEWS)
+
+
+def take_away(paper: Paper, ref: Ref) -> tuple[Kind, ...]:
+    """Ask for the end of an object, and return the kinds whose objects go with it and before it."""
+    if (ref.group, ref.kind) == ("", "Namespace") and ref.name in _GROUND:
+        raise Forbidden(f'namespaces "{ref.name}" is forbidden: this namespace may not be deleted')
+    if GroupKind(ref.group, ref.kind) != DEFINITION:
+        paper.delete(ref)
+        return ()
+    definition = paper.get(ref)
+    held = [one for one in meta.finalizers(definition) if one != FINALIZER]
+    paper.patch(ref, {"metadata": {"finalizers": [*held, FINALIZER]}})
+    paper.delete(ref)
+    return tuple(kinds_of(definition))

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from lamina.actors import GARBAGE, NAMESPACES, SCHEDULING, WORKLOADS
+from lamina.actors import DEFINITIONS, GARBAGE, NAMESPACES, SCHEDULING, WORKLOADS
 from lamina.actors.nodes import nodes
 from lamina.actors.stages import Stage, staging
 from lamina.core.controller import AnyController, Watch
@@ -32,7 +32,7 @@ from lamina.paper.rules import nobody_calls
 from lamina.paper.sight import subjects
 from lamina.runtime.memory import Memory
 from lamina.simulation.agents import Fleet, agents, cluster_ref, clusters, fall_silent
-from lamina.simulation.applying import Manner, apply
+from lamina.simulation.applying import Manner, apply, becomes, take_away
 from lamina.simulation.failures import Failures, Ill, Spell, silent
 from lamina.simulation.shapes import Shapes, builtin
 from lamina.simulation.standing import complaint
@@ -41,6 +41,8 @@ from lamina.simulation.standins import Readiness, but, ready
 _NODE, _NAMESPACE = GroupKind("", "Node"), GroupKind("", "Namespace")
 _SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
 _WELL = ("settled", "held", "unnumbered")
+CHANGE = "the change"
+"""Who does what is played."""
 TAKES = timedelta(seconds=5)
 """How long it takes until somebody is ready: time enough to be seen waiting, and less than any sensible deadline."""
 
@@ -66,6 +68,8 @@ class Ending(Struct, frozen=True):
     state: str
     because: str
     account: Account | None = None
+    anyway: bool = False
+    """Whether it would end so without the change, too, which is then not to blame."""
 
 
 @dataclass(kw_only=True)
@@ -88,6 +92,8 @@ class Simulation:
     """How long the agent of a managed cluster takes at least until what it was sent has settled."""
     manner: Manner = Manner()
     """How manifests are applied."""
+    declared: Sequence[Obj] = ()
+    """Controllers that files of hooks declare, which are there whatever changes."""
     call: Calling = nobody_calls
     fetch: Callable[[Kind], Iterable[Obj]] | None = None
 
@@ -111,9 +117,12 @@ class Simulation:
         self._ours = Desk(self.paper, running, sources, seen=self._seen)
         standins = self._standins(count)
         self._look_for(standins)
-        # These two care about every kind there is; what nobody else looks at may be left to itself.
-        self._rest = Desk(self.paper, (GARBAGE, NAMESPACES, *standins), knows=self._knows)
-        self._desks = ((self._ours, True), (self._rest, False))
+        # The first three care about every kind there is; what nobody else looks at may be left to itself.
+        others: tuple[AnyController, ...] = (GARBAGE, NAMESPACES, DEFINITIONS, *standins)
+        self._rest = Desk(self.paper, others, knows=self._knows)
+        # What they do is taken down on one sheet, in the order in which they do it.
+        self._sheet = self._rest.passes = self._ours.passes
+        self._others = frozenset(one.name for one in others)
         # Kubelets and the like are quicker than whoever asks a hook first: what they do at one moment is seen at once.
         self._play = Play(self.paper, self._rest, self._ours, ranked=True)
         self._set_alarms()
@@ -142,6 +151,9 @@ class Simulation:
             self._look(GroupKind(meta.ref(obj).group, meta.ref(obj).kind))
             if self.paper.at(meta.ref(obj)) is None:
                 self.paper.create(obj)
+        for controller in self.declared:
+            self._look(GroupKind(meta.ref(controller).group, meta.ref(controller).kind))
+            self.paper.apply(controller, manager="lamina")
 
     def _set_alarms(self) -> None:
         for spell in self.failures.nodes:
@@ -216,8 +228,11 @@ class Simulation:
         self._look(GroupKind(ref.group, ref.kind))
         if self.paper.at(ref) is None and ref.namespace:
             self._find_namespace(ref.namespace)
+        before = self.paper.at(ref)
         made = apply(self.paper, manifest, self.manner)
         self._changed[_whatever_version(ref)] = ref
+        self._deleted.pop(_whatever_version(ref), None)
+        self._say(ref, becomes(before, made))
         return made
 
     def _find_namespace(self, name: str) -> None:
@@ -229,8 +244,14 @@ class Simulation:
     def delete(self, ref: Ref) -> None:
         """Ask for the end of an object."""
         self._look(GroupKind(ref.group, ref.kind))
-        self.paper.delete(ref)
+        for kind in take_away(self.paper, ref):
+            self._look(kind.group_kind)
         self._deleted[_whatever_version(ref)] = ref
+        self._changed.pop(_whatever_version(ref), None)
+        self._say(ref, "it is to go")
+
+    def _say(self, ref: Ref, because: str) -> None:
+        self.story.append(Told(self._passed, CHANGE, ref, because))
 
     def rollback(self, ref: Ref, to: int | None) -> Plan:
         """Return an owner to an earlier revision, as its family does it."""
@@ -240,6 +261,7 @@ class Simulation:
                 for action in plan.actions:
                     self.paper.perform(action)
                 self._changed[_whatever_version(ref)] = ref
+                self._say(ref, plan.because or "it is to return to an earlier revision")
                 return plan
         raise LaminaError(f"{ref} is not there, or nobody rolls anything out for it")
 
@@ -255,15 +277,15 @@ class Simulation:
             self._play.until(end)
 
     def _take_down(self) -> None:
-        for desk, ours in self._desks:
-            for one in desk.passes:
-                failure = str(one.failure) if one.failure is not None and not one.is_outdated else ""
-                self.story.append(
-                    Told(one.at - self.now, one.controller, one.ref, one.because, one.done, failure, ours)
-                )
-                if ours:
-                    self._last[one.controller, one.ref] = one
-            desk.passes.clear()
+        for one in self._sheet:
+            ours = one.controller not in self._others
+            failure = str(one.failure) if one.failure is not None and not one.is_outdated else ""
+            self.story.append(
+                Told(one.at - self.now, one.controller, one.ref, one.because, one.done, failure, ours)
+            )
+            if ours:
+                self._last[one.controller, one.ref] = one
+        self._sheet.clear()
 
     # ── what it ended in ──
 
@@ -279,9 +301,12 @@ class Simulation:
             if key not in found and (obj := self.paper.at(ref)) is not None:
                 found[key] = _standing(obj)
         for key, ref in self._deleted.items():
-            if key not in found:
-                found[key] = _leaving(ref, self.paper.at(ref))
+            found[key] = _leaving(ref, self.paper.at(ref))
         return list(found.values())
+
+    @property
+    def has_changes(self) -> bool:
+        return bool(self._changed or self._deleted)
 
     def is_changed(self, ref: Ref) -> bool:
         """Say whether somebody changed an object here, and not only those who run on it."""

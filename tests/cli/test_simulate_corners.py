@@ -1,0 +1,146 @@
+"""`lamina simulate` given odd things: folders, hooks of its own, what ends badly anyway, and an interrupt."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.bed.patience import eventually
+from tests.cli.conftest import Lamina
+from tests.cli.test_simulate import NOTHING, WEB
+
+CATSET = Path(__file__).parents[2] / "examples" / "catset"
+STUCK = """
+apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata: {name: stuck, namespace: default}
+spec: {placementRefs: [{name: nowhere}], manifestWorkTemplate: {}}
+"""
+ENDLESS = """
+from pathlib import Path
+import lamina
+
+@lamina.sync("ctl.example.com/v1/catsets", children={"v1/pods": "OnDelete"})
+def catset(parent: lamina.Obj) -> lamina.Response:
+    Path(__file__).with_name("called").touch()
+    return lamina.Response(children=[], resync_after=1)
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "web.yaml").write_text(WEB)
+    (tmp_path / "state.yaml").write_text(NOTHING)
+    (tmp_path / "stuck.yaml").write_text(STUCK)
+    return tmp_path
+
+
+def test_every_manifest_in_a_folder_is_applied(lamina: Lamina, files: Path) -> None:
+    folder = files / "folder"
+    folder.mkdir()
+    (folder / "b.yml").write_text(WEB)
+    (folder / "a.json").write_text(
+        json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    )
+    (folder / "notes.txt").write_text("this is not YAML: [")
+
+    done = lamina("simulate", "-f", "folder", "--state", "state.yaml")
+
+    assert done.stdout.splitlines()[:2] == [
+        "0:00:00.0  configmap default/a: it is new",
+        "0:00:00.0  deployment default/web: it is new",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        ("{apiVersion: v1, kind: ConfigMap, metadata: x}", "odd.yaml: metadata: expected a map, got 'x'"),
+        ("{apiVersion: v1, kind: ConfigMap}", "odd.yaml: expected manifests, got something without metadata"),
+        ("{apiVersion: 1, kind: ConfigMap, metadata: {}}", "odd.yaml: apiVersion: expected text, got 1"),
+        (
+            "{apiVersion: v1, kind: Nope, metadata: {name: x}}",
+            "odd.yaml: nobody serves kind Nope in version v1",
+        ),
+        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}", 'odd.yaml: ConfigMap "A" is invalid'),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_said_with_its_file(
+    lamina: Lamina, files: Path, manifest: str, said: str
+) -> None:
+    (files / "odd.yaml").write_text(manifest)
+
+    assert said in lamina("simulate", "odd.yaml", "--state", "state.yaml", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--to-revision", "1"), "--to-revision: of which owner?"),
+        (("--delete", "namespace/kube-system"), "this namespace may not be deleted"),
+        (("-f", "."), ".: there is no file in it that ends in .json, .yaml, .yml"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    lamina: Lamina, files: Path, tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+
+    assert said in lamina("simulate", *arguments, "--state", str(files / "state.yaml"), code=1).stderr
+
+
+def test_a_change_that_changes_nothing_says_so(lamina: Lamina, files: Path) -> None:
+    done = lamina("simulate", "web.yaml", "web.yaml", "--state", "state.yaml")
+
+    assert "0:00:00.0  deployment default/web: nothing of it changes" in done.stdout.splitlines()
+
+
+def test_where_there_is_nothing_that_is_said(lamina: Lamina, files: Path) -> None:
+    done = lamina("simulate", "--state", "state.yaml")
+
+    assert done.stdout == "nothing is rolled out here, and nothing was changed\n"
+
+
+def test_what_ends_badly_without_the_change_too_is_not_held_against_it(lamina: Lamina, files: Path) -> None:
+    lamina("simulate", "--state", "stuck.yaml", code=2)
+    lamina("simulate", "stuck.yaml", "--state", "stuck.yaml", code=2)
+
+    done = lamina("simulate", "web.yaml", "--state", "stuck.yaml")
+    told = json.loads(lamina("simulate", "web.yaml", "--state", "stuck.yaml", "-o", "json").stdout)
+
+    assert "NOT WELL anyway  manifestworkreplicaset default/stuck is " in done.stdout
+    assert [(one["object"], one["well"], one["anyway"]) for one in told["endings"]] == [
+        ("manifestworkreplicaset default/stuck", False, True),
+        ("deployment default/web", True, False),
+    ]
+    assert told["well"]
+
+
+def test_controllers_that_a_file_of_hooks_declares_are_there(lamina: Lamina, files: Path) -> None:
+    done = lamina(
+        "simulate", str(CATSET / "kinds.yaml"), str(CATSET / "web.yaml"), "--state", "state.yaml",
+        "--hooks", str(CATSET / "hooks.py"),
+    )  # fmt: skip
+
+    assert "well  catset default/web is settled, 3 of 3 on revision 1" in done.stdout
+
+
+def test_an_interrupt_ends_it_however_much_time_is_left_to_play(lamina: Lamina, files: Path) -> None:
+    (files / "endless.py").write_text(ENDLESS)
+    running = lamina.start(
+        "simulate", str(CATSET / "kinds.yaml"), str(CATSET / "web.yaml"), "--state", "state.yaml",
+        "--hooks", "endless.py", "--for", "3000d",
+    )  # fmt: skip
+    try:
+        eventually(lambda: (files / "called").exists())
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+
+    assert (running.returncode, said.strip()) == (130, "")
