@@ -10,6 +10,7 @@ from lamina.families.every import chosen
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.simulation import Ending, Simulation, read_failures
+from lamina.stages import load_stages
 from lamina.testing.builders import custom, deployment
 
 _GROUP = "cluster.open-cluster-management.io"
@@ -29,7 +30,11 @@ _AGENT_SAYS = (
 
 def hub(count: int = 4, failures: object = None) -> Simulation:
     """Return a hub with clusters that are all selected."""
-    played = Simulation(families=chosen("manifestwork"), failures=read_failures(failures, "failures.yaml"))
+    played = Simulation(
+        families=chosen("manifestwork"),
+        failures=read_failures(failures, "failures.yaml"),
+        stages=load_stages(),
+    )
     played.apply(custom(f"{_GROUP}/v1beta2", "ManagedClusterSet", "fleet", namespace=None))
     played.apply(
         custom(f"{_GROUP}/v1beta2", "ManagedClusterSetBinding", "fleet", spec={"clusterSet": "fleet"})
@@ -304,7 +309,7 @@ def test_a_cluster_that_refuses_its_work_is_waited_for_until_its_time_is_up() ->
 def test_a_share_of_clusters_is_the_same_every_time() -> None:
     def failing() -> set[str]:
         played = hub(20, {"clusters": [{"share": "50%", "fails": "stuck"}]})
-        return {f"c{n}" for n in range(1, 21) if played.failures.ails(f"c{n}", (), timedelta(0))}
+        return {f"c{n}" for n in range(1, 21) if played.failures.ails(f"c{n}", timedelta(0))}
 
     assert failing() == failing()
     assert 4 < len(failing()) < 16

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeAlias
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -33,6 +34,8 @@ from lamina.objects.digest import sha256
 from lamina.objects.times import micro_stamp, moment
 from lamina.objects.types import Condition, GroupKind, Obj, Ref
 from lamina.paper import Paper
+from lamina.simulation.failures import Failures
+from lamina.simulation.rehearsal import SETTLES, Rehearsals, Verdict
 
 _CLUSTER_VERSION = f"{CLUSTER_GROUP}/v1"
 _LEASE = GroupKind("coordination.k8s.io", "Lease")
@@ -40,13 +43,7 @@ _FOR_GOOD = timedelta(days=36500)
 _SPREAD = 0.5
 """Not all clusters are equally quick: some take half as long again."""
 _SAID = {JOINED: "ManagedClusterJoined", AVAILABLE: "ManagedClusterAvailable"}
-_SAYS_NOTHING, _NOT_APPLIED, _DEGRADED, _STUCK = "silent", "refused", "degraded", "stuck"
-
-
-class Ailing(Protocol):
-    """Who knows what is wrong with a cluster, or with what it was sent."""
-
-    def ails(self, cluster: str, images: Iterable[str], passed: timedelta) -> str: ...
+_SAYS_NOTHING, _NOT_APPLIED, _DEGRADED = "silent", "refused", "degraded"
 
 
 class Fleet(Struct, frozen=True, kw_only=True):
@@ -54,10 +51,11 @@ class Fleet(Struct, frozen=True, kw_only=True):
 
     since: datetime
     takes: timedelta
-    failures: Ailing
+    failures: Failures
+    rehearsals: Rehearsals
 
-    def ails(self, cluster: str, now: datetime, work: Obj | None = None) -> str:
-        return self.failures.ails(cluster, images(work or {}), now - self.since)
+    def ails(self, cluster: str, now: datetime) -> str:
+        return self.failures.ails(cluster, now - self.since)
 
     def spread(self, cluster: str) -> timedelta:
         """Return how long a cluster takes: it depends on which it is, and on nothing else."""
@@ -77,7 +75,7 @@ def cluster_ref(name: str) -> Ref:
     return Ref(_CLUSTER_VERSION, CLUSTER.kind, "", name)
 
 
-def images(value: Any) -> Iterator[str]:
+def _images(value: Any) -> Iterator[str]:
     """Yield the images of all containers in something, however deep."""
     if isinstance(value, Mapping):
         for name, held in value.items():
@@ -86,10 +84,10 @@ def images(value: Any) -> Iterator[str]:
                     str(one.get("image")) for one in held if isinstance(one, Mapping) and "image" in one
                 )
             else:
-                yield from images(held)
+                yield from _images(held)
     elif isinstance(value, list | tuple):
         for held in value:
-            yield from images(held)
+            yield from _images(held)
 
 
 # ── that it is there ──
@@ -162,7 +160,8 @@ def _its_cluster(world: World, change: Change) -> Iterable[Ref]:
 
 def _working(fleet: Fleet) -> Controller[Obj]:
     def plan(work: Obj, answers: Answers, now: datetime) -> Plan:
-        ails = fleet.ails(meta.namespace(work), now, work)
+        cluster = meta.namespace(work)
+        ails = fleet.ails(cluster, now)
         if ails == _SAYS_NOTHING:
             return NOTHING
         if meta.is_deleting(work):
@@ -170,18 +169,19 @@ def _working(fleet: Fleet) -> Controller[Obj]:
             let_go = [remove_finalizer(work, WORK_CLEANUP)] if held else []
             return one_stage("let go", let_go, because="its agent has taken back what it applied")
         status, generation = work.get("status") or {}, meta.generation(work)
-        takes = fleet.spread(meta.namespace(work))
         began = moment(status.get("simulatedSince") or "")
         if status.get("simulatedGeneration") != generation or began is None:
-            began = now - takes if _is_settled(work) else now
-            status = {**status, "simulatedGeneration": generation, "simulatedSince": began.isoformat()}
-        done = began + takes
-        said = _said(work, _words(work, ails, takes, is_done=now >= done), now)
-        patch = set_status(work, {**status, "conditions": said})
+            found = _is_settled(work)
+            began = now - fleet.spread(cluster) if found else now
+            begun = {"simulatedSince": began.isoformat(), "simulatedAsFound": found}
+            status = {**status, "simulatedGeneration": generation, **begun}
+        stage = _Stage(ails, *_outlook(fleet, work, bool(status.get("simulatedAsFound"))), now - began)
+        patch = set_status(work, {**status, "conditions": _said(work, _words(work, stage), now)})
+        later = stage.next
         return Plan(
             stages=one_stage("say so", [patch] if patch is not None else [], because="").stages,
-            look_again=done - now if now < done else None,
-            because="its agent works on it" if now < done else "its agent has done what it can",
+            look_again=later,
+            because="its agent works on it" if later is not None else "its agent has done what it can",
         )
 
     return Controller(
@@ -217,14 +217,63 @@ def _is_settled(work: Obj) -> bool:
     )
 
 
+def _outlook(fleet: Fleet, work: Obj, as_found: bool) -> tuple[timedelta, Verdict]:
+    """Return how long a cluster takes for a work, and what comes of that; what an agent found well stays well."""
+    cluster = meta.namespace(work)
+    called = set(_images(work.get("spec")))
+    failing = tuple(
+        one
+        for one in fleet.failures.striking(cluster)
+        if any(fnmatchcase(name, one.image) for name in called)
+    )
+    verdict = SETTLES if not called or (as_found and not failing) else fleet.rehearsals.of(work, failing)
+    return max(fleet.spread(cluster), verdict.takes), verdict
+
+
+class _Stage(Struct, frozen=True):
+    """How far an agent is with a work: what ails it, how long it takes, what comes of it, and how long it is at it."""
+
+    ails: str
+    takes: timedelta
+    verdict: Verdict
+    passed: timedelta
+
+    @property
+    def is_done(self) -> bool:
+        return self.passed >= self.takes
+
+    @property
+    def degraded(self) -> str:
+        """Return what has failed, if anything has."""
+        if self.ails == _DEGRADED:
+            return "as was asked" if self.is_done else ""
+        return self.verdict.failed if self.passed >= self.verdict.fails_after else ""
+
+    @property
+    def progressing(self) -> str:
+        """Return what it is waiting for, if it waits for anything."""
+        if self.verdict.waiting:
+            return self.verdict.waiting
+        if not self.is_done:
+            return f"settles after {self.takes.total_seconds():.1f} s on paper"
+        return f"{self.ails}, as was asked" if self.ails else ""
+
+    @property
+    def next(self) -> timedelta | None:
+        """Return in how long there is news."""
+        ends = (self.takes, self.verdict.fails_after)
+        return min((end - self.passed for end in ends if self.passed < end < _FOR_GOOD), default=None)
+
+
 _Words: TypeAlias = tuple[str, str, str, str]
 """A condition, its status, its reason and its message."""
 
 
-def _words(work: Obj, ails: str, takes: timedelta, *, is_done: bool) -> Iterator[_Words]:
+def _words(work: Obj, stage: _Stage) -> Iterator[_Words]:
     """Yield what an agent says of a work."""
-    asked, ruled = f"{ails}, as was asked", _ruled(work)
-    if ails == _NOT_APPLIED:
+    ruled = _ruled(work)
+    if stage.ails == _NOT_APPLIED:
+        asked = f"{stage.ails}, as was asked"
         yield "Applied", "False", "AppliedManifestWorkFailed", asked
         # What was there before still is.
         if conditions.is_true((work.get("status") or {}).get("conditions") or (), "Available"):
@@ -239,20 +288,19 @@ def _words(work: Obj, ails: str, takes: timedelta, *, is_done: bool) -> Iterator
         return
     yield "Applied", "True", "AppliedManifestWorkComplete", "Apply manifest work complete"
     yield "Available", "True", "ResourcesAvailable", "All resources are available"
-    is_well, is_degraded = is_done and not ails, is_done and ails == _DEGRADED
-    reason = "Completed" if is_well else "Applying"
-    on_its_way = asked if is_done else f"settles after {takes.total_seconds():.1f} s on paper"
+    progressing, degraded = stage.progressing, stage.degraded
+    reason = "Applying" if progressing else "Completed"
     yield (
         "Progressing",
-        str(not is_well),
+        str(bool(progressing)),
         AGGREGATED if "Progressing" in ruled else reason,
-        "Everything is applied, available and settled" if is_well else on_its_way,
+        progressing or "Everything is applied, available and settled",
     )
     yield (
         "Degraded",
-        str(is_degraded),
-        AGGREGATED if "Degraded" in ruled else "Failed" if is_degraded else reason,
-        "as was asked" if is_degraded else "Nothing that is known of has failed",
+        str(bool(degraded)),
+        AGGREGATED if "Degraded" in ruled else "Failed" if degraded else reason,
+        degraded or "Nothing that is known of has failed",
     )
 
 

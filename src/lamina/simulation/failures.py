@@ -12,8 +12,8 @@ What is to go wrong in a simulation, as data.
     clusters:                    their agents fall silent, or do not get works done
       - {name: "eu-*", share: 30%, fails: degraded}      or: silent, refused, stuck
 
-A work that holds an image that fails is as its pods would be: degraded where they
-crash, and stuck where they do not become ready.
+Of a share of an image, that share of clusters is meant, where clusters are: there all
+of its pods fail, and their agents say of it what agents say of such pods.
 
 Names are patterns, moments count from the beginning, and which pods are among a
 share depends on who they are: the same simulation ends the same every time.
@@ -21,7 +21,7 @@ share depends on who they are: the same simulation ends the same every time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -155,16 +155,20 @@ class Failures:
             for one in self.objects
         )
 
-    def ails(self, cluster: str, images: Iterable[str], passed: timedelta) -> str:
-        """Return what is wrong with a cluster at a moment, or with what it was sent; nothing if it is well."""
+    def ails(self, cluster: str, passed: timedelta) -> str:
+        """Return what is wrong with a cluster at a moment; nothing if it is well."""
         for ill in self.clusters:
             if ill.spell.covers(passed) and ill.strikes(cluster):
                 return ill.fails
-        for image in images if self.images else ():
-            for failing in self.images:
-                if fnmatchcase(image, failing.image) and _lot(failing.image, cluster) < _share(failing.share):
-                    return "degraded" if failing.fails == "crash" else "stuck"
         return ""
+
+    def striking(self, cluster: str) -> tuple[Images, ...]:
+        """Return the images whose pods fail on a cluster, which all do where one of a share is meant."""
+        return tuple(
+            msgspec.structs.replace(one, share=1.0)
+            for one in self.images
+            if _lot(one.image, cluster) < _share(one.share)
+        )
 
     def silences(self, url: str, passed: timedelta) -> bool:
         """Say whether a hook does not answer at a moment."""

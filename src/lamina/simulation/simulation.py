@@ -34,12 +34,12 @@ from lamina.runtime.memory import Memory
 from lamina.simulation.agents import Fleet, agents, cluster_ref, clusters, fall_silent
 from lamina.simulation.applying import Manner, apply, becomes, take_away
 from lamina.simulation.failures import Failures, Ill, Spell, silent
+from lamina.simulation.rehearsal import SYSTEM, Rehearsals
 from lamina.simulation.shapes import Shapes, builtin
 from lamina.simulation.standing import complaint
 from lamina.simulation.standins import Readiness, but, ready
 
 _NODE, _NAMESPACE = GroupKind("", "Node"), GroupKind("", "Namespace")
-_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
 _WELL = ("settled", "held", "unnumbered")
 CHANGE = "the change"
 """Who does what is played."""
@@ -133,7 +133,9 @@ class Simulation:
         held = self.failures.holds
         pods = (nodes(count), SCHEDULING, but(staging(self.stages), held)) if self.stages else ()
         rest = tuple(ready(one, held) for one in self.readiness)
-        fleet = Fleet(since=self.now, takes=self.takes, failures=self.failures)
+        fleet = Fleet(
+            since=self.now, takes=self.takes, failures=self.failures, rehearsals=Rehearsals(self.stages)
+        )
         spokes = tuple(but(one, held) for one in agents(fleet))
         return (*WORKLOADS, *pods, *rest, *spokes)
 
@@ -147,7 +149,7 @@ class Simulation:
     def _install(self) -> None:
         """Have the kinds of the families served, and a namespace that says that this is a cluster."""
         definitions = [definition for family in self.families for definition in family.definitions()]
-        for obj in (*definitions, _SYSTEM):
+        for obj in (*definitions, SYSTEM):
             self._look(GroupKind(meta.ref(obj).group, meta.ref(obj).kind))
             if self.paper.at(meta.ref(obj)) is None:
                 self.paper.create(obj)
