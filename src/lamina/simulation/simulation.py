@@ -7,7 +7,7 @@ Families are known by what a family is to anybody, and by nothing else.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -36,11 +36,12 @@ from lamina.simulation.applying import Manner, apply, becomes, take_away
 from lamina.simulation.failures import Failures, Ill, Spell, silent
 from lamina.simulation.rehearsal import SYSTEM, Rehearsals
 from lamina.simulation.shapes import Shapes, builtin
-from lamina.simulation.standing import complaint
+from lamina.simulation.standing import by_controller, complaint, shortcoming
 from lamina.simulation.standins import Readiness, but, ready
 
 _NODE, _NAMESPACE = GroupKind("", "Node"), GroupKind("", "Namespace")
-_WELL = ("settled", "held", "unnumbered")
+_UNNUMBERED = "unnumbered"
+_WELL = ("settled", "held", _UNNUMBERED)
 CHANGE = "the change"
 """Who does what is played."""
 TAKES = timedelta(seconds=5)
@@ -294,11 +295,12 @@ class Simulation:
     def endings(self) -> list[Ending]:
         """Return how every owner of every family stands, and every object that was changed and has no family."""
         found: dict[tuple[GroupKind, str, str], Ending] = {}
+        below = by_controller(self.paper.objects.values())
         for family, world in self._worlds():
             for owner in family.owners(world):
                 account = family.account(world, meta.ref(owner))
                 if account is not None:
-                    found[_whatever_version(meta.ref(owner))] = self._ending(account)
+                    found[_whatever_version(meta.ref(owner))] = self._ending(account, below)
         for key, ref in self._changed.items():
             if key not in found and (obj := self.paper.at(ref)) is not None:
                 found[key] = _standing(obj)
@@ -315,11 +317,18 @@ class Simulation:
         key = _whatever_version(ref)
         return key in self._changed or key in self._deleted
 
-    def _ending(self, account: Account) -> Ending:
-        ref = meta.ref(account.owner)
+    def _ending(self, account: Account, below: Mapping[str, Sequence[Obj]]) -> Ending:
+        ref, owner = meta.ref(account.owner), self.paper.at(meta.ref(account.owner)) or account.owner
         trouble = [one.failure for (_, about), one in self._last.items() if about == ref and _is_trouble(one)]
-        because = str(trouble[-1]) if trouble else account.because
-        return Ending(ref, account.state in _WELL and not trouble, account.state, because, account)
+        if trouble or account.state not in _WELL:
+            because = str(trouble[-1]) if trouble else account.because
+            return Ending(ref, False, account.state, because, account)
+        # Who rolls nothing says nothing of how its children do, and nobody says how a workload does but itself.
+        children = below.get(meta.uid(owner), ()) if account.state == _UNNUMBERED else ()
+        wrong = shortcoming(owner, children)
+        if wrong is not None:
+            return Ending(ref, False, *wrong, account)
+        return Ending(ref, True, account.state, account.because, account)
 
     def _worlds(self) -> Iterator[tuple[Family, Memory]]:
         for family in self.families:

@@ -1,16 +1,17 @@
 """
 How an object stands that nobody rolls anything out for, by what it says of itself.
 
-Who has an account in some family is not judged here: the family knows, and what
-a condition means there is its own business.
+Who has an account in some family is not judged by its conditions: the family knows,
+and what they mean there is its own business. But a workload that somebody decorates
+is one still, and a family that rolls nothing does not say how its children do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lamina.families.manifestwork.names import WORK
-from lamina.objects import conditions
+from lamina.objects import conditions, meta
 from lamina.objects.types import GroupKind, Obj
 
 _BAD: dict[str, str] = {
@@ -21,7 +22,7 @@ _BAD: dict[str, str] = {
     "Degraded": "True",
     "ReplicaFailure": "True",
 }
-_DEPLOYMENT, _POD = GroupKind("apps", "Deployment"), GroupKind("", "Pod")
+_DEPLOYMENT, _POD, _JOB = GroupKind("apps", "Deployment"), GroupKind("", "Pod"), GroupKind("batch", "Job")
 # Nobody agrees on what this one means: a Deployment says False when it has given up, and
 # a work says so when it is done. Of others it says neither.
 _BAD_PROGRESS: Mapping[GroupKind, str] = {_DEPLOYMENT: "False", WORK: "True"}
@@ -41,6 +42,32 @@ def complaint(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:
     if kind == _POD:
         return _unwell(obj)
     return _bad_condition(kind, obj) or _lacking(kind, obj)
+
+
+def by_controller(objects: Iterable[Obj]) -> Mapping[str, Sequence[Obj]]:
+    """Return who is controlled by whom, by the uid of those."""
+    found: dict[str, list[Obj]] = {}
+    for obj in objects:
+        if (owner := meta.controller_of(obj)) is not None:
+            found.setdefault(owner["uid"], []).append(obj)
+    return found
+
+
+def shortcoming(owner: Obj, children: Iterable[Obj]) -> tuple[str, str] | None:
+    """Return what is not well with an owner that is a workload, or with one of its children."""
+    kind = _kind(owner)
+    if (kind in _COUNTS or kind in (_POD, _JOB)) and (wrong := complaint(kind, owner)) is not None:
+        return wrong
+    for child in children:
+        if (wrong := complaint(_kind(child), child)) is not None:
+            state, because = wrong
+            return state, f"{meta.ref(child)}: {because or state}"
+    return None
+
+
+def _kind(obj: Obj) -> GroupKind:
+    ref = meta.ref(obj)
+    return GroupKind(ref.group, ref.kind)
 
 
 def _bad_condition(kind: GroupKind, obj: Obj) -> tuple[str, str] | None:

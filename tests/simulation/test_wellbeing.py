@@ -1,0 +1,72 @@
+"""Who is well that a family has an account of, but rolls nothing for: by itself if it is a workload, and by its children."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from lamina.core.questions import Answer, Call, Said
+from lamina.families.every import chosen
+from lamina.families.metacontroller.names import API_VERSION
+from lamina.objects.types import Obj
+from lamina.simulation import Ending, Simulation
+from lamina.stages import load_stages
+from lamina.testing.builders import custom, definition, deployment, stateful_set
+
+HOUR = timedelta(hours=1)
+HOOKS = {"sync": {"webhook": {"url": "http://hooks/sync"}}}
+DECORATOR = custom(
+    API_VERSION, "DecoratorController", "labels", namespace=None,
+    spec={
+        "resources": [{"apiVersion": "apps/v1", "resource": "statefulsets"}],
+        "attachments": [{"apiVersion": "v1", "resource": "configmaps"}],
+        "hooks": HOOKS,
+    },
+)  # fmt: skip
+COMPOSITE = custom(
+    API_VERSION, "CompositeController", "flocks", namespace=None,
+    spec={
+        "generateSelector": True,
+        "parentResource": {"apiVersion": "example.com/v1", "resource": "flocks"},
+        "childResources": [{"apiVersion": "apps/v1", "resource": "deployments", "updateStrategy": {"method": "InPlace"}}],
+        "hooks": HOOKS,
+    },
+)  # fmt: skip
+
+
+def hook(call: Call) -> Answer:
+    """Decorate with nothing; want a Deployment of the image that a flock names."""
+    asked = json.loads(call.body)
+    if "parent" not in asked:
+        return Said(b"{}")
+    child = deployment("web", image=asked["parent"]["spec"]["image"])
+    return Said(json.dumps({"children": [child]}).encode())
+
+
+def ending(*manifests: Obj) -> Ending:
+    played = Simulation(families=chosen("metacontroller"), stages=load_stages(), call=hook)
+    for manifest in manifests:
+        played.apply(manifest)
+    played.run(HOUR)
+    (found,) = (one for one in played.endings() if one.account is not None)
+    return found
+
+
+@pytest.mark.parametrize(("image", "well"), [("db:1", True), ("db:bad", False)])
+def test_a_workload_that_is_decorated_is_well_if_its_pods_are(image: str, well: bool) -> None:
+    found = ending(DECORATOR, stateful_set("db", image=image))
+
+    assert (found.ref.kind, found.well) == ("StatefulSet", well)
+    assert (found.state, found.because.endswith("are ready")) == (
+        ("unnumbered", False) if well else ("not ready", True)
+    )
+
+
+def test_an_owner_that_rolls_nothing_is_well_if_its_children_are() -> None:
+    def flock(image: str) -> Obj:
+        return custom("example.com/v1", "Flock", "geese", spec={"image": image})
+
+    assert ending(definition("Flock"), COMPOSITE, flock("web:1")).well
+    bad = ending(definition("Flock"), COMPOSITE, flock("web:bad"))
+    assert (bad.ref.kind, bad.well, bad.state) == ("Flock", False, "Available=False")
+    assert bad.because.startswith("deployment default/web: ")
