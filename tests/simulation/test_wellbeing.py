@@ -8,10 +8,19 @@ import pytest
 from lamina.core.questions import Answer, Call, Said
 from lamina.families.every import chosen
 from lamina.families.metacontroller.names import API_VERSION
+from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj
 from lamina.simulation import Ending, Simulation
 from lamina.stages import load_stages
-from lamina.testing.builders import custom, definition, deployment, stateful_set
+from lamina.testing.builders import (
+    config_map,
+    custom,
+    definition,
+    deployment,
+    edited,
+    namespace,
+    stateful_set,
+)
 
 HOUR = timedelta(hours=1)
 HOOKS = {"sync": {"webhook": {"url": "http://hooks/sync"}}}
@@ -70,3 +79,26 @@ def test_an_owner_that_rolls_nothing_is_well_if_its_children_are() -> None:
     bad = ending(definition("Flock"), COMPOSITE, flock("web:bad"))
     assert (bad.ref.kind, bad.well, bad.state) == ("Flock", False, "Available=False")
     assert bad.because.startswith("deployment default/web: ")
+
+
+def test_a_child_in_a_namespace_that_the_cluster_does_not_have_is_told_of() -> None:
+    def elsewhere(call: Call) -> Answer:
+        child = config_map("settings", {}, namespace="nowhere")
+        return Said(json.dumps({"children": [child]}).encode())
+
+    def fetch(kind: Kind) -> list[Obj]:
+        return [namespace("default")] if kind.kind == "Namespace" else []
+
+    played = Simulation(families=chosen("metacontroller"), call=elsewhere, fetch=fetch)
+    everywhere = edited(
+        COMPOSITE,
+        spec={"childResources": [{"apiVersion": "v1", "resource": "configmaps"}]},
+    )
+    flock = custom("example.com/v1", "Flock", "geese", namespace=None, spec={})
+    for manifest in (definition("Flock", scope="Cluster"), everywhere, flock):
+        played.apply(manifest)
+    played.run(HOUR)
+
+    (found,) = (one for one in played.endings() if one.account is not None)
+    assert not found.well
+    assert 'namespaces "nowhere" not found' in found.because

@@ -44,6 +44,8 @@ _UNNUMBERED = "unnumbered"
 _WELL = ("settled", "held", _UNNUMBERED)
 CHANGE = "the change"
 """Who does what is played."""
+_RETRIED = timedelta(seconds=1000)
+"""After how long at most whoever was refused tries again."""
 TAKES = timedelta(seconds=5)
 """How long it takes until somebody is ready: time enough to be seen waiting, and less than any sensible deadline."""
 
@@ -108,7 +110,8 @@ class Simulation:
         self.paper = Paper(
             kinds=self.kinds, now=self.now, call=self._call, fate=self.failures.fate, look=self._look
         )
-        Shapes(self.paper)
+        self._shapes = Shapes(self.paper)
+        self.paper.admit = self._admit
         self.paper.load(self.objects)
         self._install()
         self._look(_NODE)
@@ -229,8 +232,6 @@ class Simulation:
         """Apply a manifest, as kubectl would, and look at its object at the end."""
         ref = meta.ref(manifest)
         self._look(GroupKind(ref.group, ref.kind))
-        if self.paper.at(ref) is None and ref.namespace:
-            self._find_namespace(ref.namespace)
         before = self.paper.at(ref)
         made = apply(self.paper, manifest, self.manner)
         self._changed[_whatever_version(ref)] = ref
@@ -238,11 +239,16 @@ class Simulation:
         self._say(ref, becomes(before, made))
         return made
 
-    def _find_namespace(self, name: str) -> None:
-        """Raise where a cluster would; what was read from files may leave out what everybody has."""
-        self._look(_NAMESPACE)
-        if self.fetch is not None and self.paper.at(Ref("v1", "Namespace", "", name)) is None:
-            raise NotFound(f'namespaces "{name}" not found')
+    def _admit(self, obj: Made, old: Obj | None) -> Made:
+        """Return an object as a server stores it, whoever makes it; raises where it would not."""
+        made = self._shapes.admit(obj, old)
+        namespace = meta.namespace(obj) if old is None and obj["kind"] != "Event" else ""
+        if namespace:
+            self._look(_NAMESPACE)
+            # What was read from files may leave out what everybody has.
+            if self.fetch is not None and self.paper.at(Ref("v1", "Namespace", "", namespace)) is None:
+                raise NotFound(f'namespaces "{namespace}" not found')
+        return made
 
     def delete(self, ref: Ref) -> None:
         """Ask for the end of an object."""
@@ -319,7 +325,11 @@ class Simulation:
 
     def _ending(self, account: Account, below: Mapping[str, Sequence[Obj]]) -> Ending:
         ref, owner = meta.ref(account.owner), self.paper.at(meta.ref(account.owner)) or account.owner
-        trouble = [one.failure for (_, about), one in self._last.items() if about == ref and _is_trouble(one)]
+        trouble = [
+            one.failure
+            for (_, about), one in self._last.items()
+            if about == ref and _is_trouble(one, self.paper.now)
+        ]
         if trouble or account.state not in _WELL:
             because = str(trouble[-1]) if trouble else account.because
             return Ending(ref, False, account.state, because, account)
@@ -353,8 +363,11 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _is_trouble(one: Pass) -> bool:
-    return one.failure is not None and not one.is_outdated and not isinstance(one.failure, PlanFailed)
+def _is_trouble(one: Pass, now: datetime) -> bool:
+    """Say whether something still goes wrong; what was refused long ago, and not again, was let through meanwhile."""
+    if one.failure is None or one.is_outdated:
+        return False
+    return not isinstance(one.failure, PlanFailed) or now - one.at <= _RETRIED
 
 
 def _standing(obj: Obj) -> Ending:
