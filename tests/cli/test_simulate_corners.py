@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lamina.cli.simulate import Outside, on_a_copy
+from lamina.client.client import Client
+from lamina.client.transport import Response
+from lamina.errors import Forbidden
+from lamina.objects.kinds import Kinds
+from lamina.objects.types import Obj
+from lamina.testing import Cluster
+from lamina.testing.builders import deployment
 from tests.bed.patience import eventually
 from tests.cli.conftest import Lamina
-from tests.cli.test_simulate import NOTHING, WEB
+from tests.cli.test_simulate import NOTHING, WEB, ReadOnly
 
 CATSET = Path(__file__).parents[2] / "examples" / "catset"
 STUCK = """
@@ -144,3 +154,35 @@ def test_an_interrupt_ends_it_however_much_time_is_left_to_play(lamina: Lamina, 
         running.kill()
 
     assert (running.returncode, said.strip()) == (130, "")
+
+
+class Hiding(ReadOnly):
+    """A way to a server that shows somebody no workloads."""
+
+    async def request(self, method: str, path: str, **more: Any) -> Response:
+        if path in ("/apis/apps/v1/deployments", "/api/v1/pods"):
+            raise Forbidden("you may not list these")
+        return await super().request(method, path, **more)
+
+
+async def test_who_may_not_see_everything_is_told_what_is_missing(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.given(deployment("web"))
+
+    def play(kinds: Kinds, objects: Iterable[Obj], outside: Outside) -> int:
+        assert outside.fetch is not None
+        asked = (kinds.find("apps/v1", "Deployment"), kinds.find("v1", "Pod"))
+        for _ in range(2):
+            found = [outside.fetch(kind) for kind in asked if kind is not None]
+        return sum(map(len, found))
+
+    way = Hiding(cluster.embedded.client()._transport)
+
+    assert await on_a_copy(Client(way), (), play) == 0
+    assert capsys.readouterr().err == (
+        "warning: you may not list these in all namespaces, and they are played as if there were none:"
+        " deployments, pods\n\n"
+    )
+    assert await on_a_copy(cluster.embedded.client(), (), play) >= 1
+    assert capsys.readouterr().err == ""

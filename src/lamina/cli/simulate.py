@@ -41,6 +41,7 @@ from lamina.simulation.standins import Readiness
 from lamina.stages import load_stages
 
 _NOT_WELL = 2
+_HIDDEN = "warning: you may not list these in all namespaces, and they are played as if there were none: {}\n"
 
 
 def _span(context: click.Context, option: click.Parameter, text: str) -> timedelta:
@@ -220,22 +221,27 @@ async def on_a_copy(
     """Play on a copy of what a cluster holds: what is looked at is listed, once, when it is first looked at."""
     picture, loop = await Picture.of(client), asyncio.get_running_loop()
     fetched: dict[GroupKind, Sequence[Obj]] = {}
+    hidden: list[str] = []
+
+    async def listed(kind: Kind) -> Sequence[Obj]:
+        try:
+            return (await client.list(kind)).items if kind.can("list") else ()
+        except Forbidden:
+            hidden.append(kind.plural)
+        except (NotFound, MethodNotAllowed):
+            pass
+        return ()
 
     def fetch(kind: Kind) -> Sequence[Obj]:
         if kind.group_kind not in fetched:
-            listing = asyncio.run_coroutine_threadsafe(_listed(client, kind), loop)
-            fetched[kind.group_kind] = listing.result()
+            fetched[kind.group_kind] = asyncio.run_coroutine_threadsafe(listed(kind), loop).result()
         return fetched[kind.group_kind]
 
-    return await _aside(hooks, partial(play, picture.kinds, ()), fetch)
-
-
-async def _listed(client: Client, kind: Kind) -> Sequence[Obj]:
     try:
-        return (await client.list(kind)).items if kind.can("list") else ()
-    except (Forbidden, NotFound, MethodNotAllowed):
-        # What may not be seen is not there.
-        return ()
+        return await _aside(hooks, partial(play, picture.kinds, ()), fetch)
+    finally:
+        if hidden:
+            click.echo(_HIDDEN.format(", ".join(sorted(hidden))), err=True)
 
 
 async def _aside(

@@ -270,7 +270,7 @@ class Simulation:
                 for action in plan.actions:
                     self.paper.perform(action)
                 self._changed[_whatever_version(ref)] = ref
-                self._say(ref, plan.because or "it is to return to an earlier revision")
+                self._say(ref, plan.because.replace(f" {ref}", "", 1) or "returning to an earlier revision")
                 return plan
         raise LaminaError(f"{ref} is not there, or nobody rolls anything out for it")
 
