@@ -80,6 +80,15 @@ def test_an_image_that_nobody_can_pull_turns_the_rollout_round_as_it_does_in_ear
     assert "c1 (progressing: deployments default/web: 0 of 3 replicas are available)" in why.because
 
 
+def test_an_image_that_is_slow_takes_as_long_on_a_cluster_as_anywhere() -> None:
+    played = hub(1)
+    played.apply(web("web:slow", ruled=False))
+    played.run(HOUR)
+
+    assert ending(played).well
+    assert any("settles after 30." in one.because for one in played.story)
+
+
 def test_a_deployment_that_took_too_long_is_degraded_from_then_on() -> None:
     played = hub(1)
     played.apply(web("web:bad", ruled=False, deadline="None"))
@@ -101,7 +110,9 @@ def test_what_a_real_agent_calls_well_stays_well_whatever_its_image_is_called() 
     said = [
         one["status"]["conditions"] for ref, one in played.paper.objects.items() if ref.kind == "ManifestWork"
     ]
-    assert {(one["type"], one["status"]) for each in said for one in each} >= {("Progressing", "False")}
+    assert {(one["type"], one["status"]) for each in said for one in each} == {
+        ("Applied", "True"), ("Available", "True"), ("Progressing", "False"), ("Degraded", "False")
+    }  # fmt: skip
 
 
 def test_a_share_of_an_image_fails_on_that_share_of_the_clusters() -> None:

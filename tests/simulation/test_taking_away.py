@@ -9,10 +9,11 @@ from lamina.errors import Forbidden
 from lamina.families.every import chosen
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Ref
-from lamina.paper.kinds import POD
-from lamina.simulation import Simulation
+from lamina.paper.kinds import CONFIG_MAP, POD, make
+from lamina.simulation import Manner, Simulation, read_failures
 from lamina.simulation.simulation import CHANGE
-from lamina.testing.builders import definition
+from lamina.simulation.standins import Readiness
+from lamina.testing.builders import config_map, definition
 from tests.simulation.test_simulation import FLOCK, FLOCKS, HOUR, flock, hook, simulation
 
 FLOCK_KIND = meta.ref(definition("Flock"))
@@ -100,3 +101,45 @@ def test_what_happens_at_one_moment_is_told_in_the_order_in_which_it_happens() -
     for at, ref in made:
         looked_at = [place for place, one in enumerate(played.story) if str(one.ref) == ref]
         assert at < min(looked_at), f"{ref} is made before anybody looks at it"
+
+
+def test_what_is_made_again_after_it_went_is_there() -> None:
+    played = simulation(objects=[config_map("settings")])
+
+    played.delete(CONFIG_MAP.ref("default", "settings"))
+    played.apply(config_map("settings"))
+    played.run(HOUR)
+
+    assert [(one.well, one.state) for one in played.endings()] == [(True, "there")]
+
+
+def test_what_is_on_its_way_out_is_not_made_ready_any_more() -> None:
+    held = make(CONFIG_MAP, "settings", finalizers=["example.com/nobody"])
+    played = simulation(objects=[held], readiness=[Readiness(CONFIG_MAP, ("Ready",), timedelta(seconds=30))])
+
+    played.delete(meta.ref(held))
+    played.run(HOUR)
+
+    assert "status" not in played.paper.get(meta.ref(held))
+
+
+def test_objects_of_other_namespaces_do_not_fail_with_those_that_are_to() -> None:
+    failures = read_failures({"objects": [{"kind": "Pod", "namespace": "there"}]}, "")
+
+    assert failures.holds(POD.ref("there", "p"))
+    assert not failures.holds(POD.ref("elsewhere", "p"))
+    assert not failures.holds(CONFIG_MAP.ref("there", "p"))
+
+
+@pytest.mark.parametrize(
+    ("subresource", "left"), [("", {"size": "3"}), ("status", {"colour": "red", "size": "3"})]
+)
+def test_who_applied_only_a_status_by_the_server_applies_the_rest_as_ever(
+    subresource: str, left: Any
+) -> None:
+    there = simulation(manner=Manner(server_side=True)).apply(config_map("a", {"colour": "red", "size": "3"}))
+    (entry,) = there["metadata"]["managedFields"]
+    there["metadata"]["managedFields"] = [{**entry, "subresource": subresource}]
+    played = simulation(objects=[there])
+
+    assert played.apply(config_map("a", {"size": "3"}))["data"] == left

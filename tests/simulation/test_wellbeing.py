@@ -81,10 +81,17 @@ def test_an_owner_that_rolls_nothing_is_well_if_its_children_are() -> None:
     assert bad.because.startswith("deployment default/web: ")
 
 
-def test_a_child_in_a_namespace_that_the_cluster_does_not_have_is_told_of() -> None:
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_child_in_a_namespace_that_the_cluster_does_not_have_is_told_of_until_nobody_wants_it(
+    gives_up: bool,
+) -> None:
+    asked = 0
+
     def elsewhere(call: Call) -> Answer:
-        child = config_map("settings", {}, namespace="nowhere")
-        return Said(json.dumps({"children": [child]}).encode())
+        nonlocal asked
+        asked += 1
+        wanted = [] if gives_up and asked > 5 else [config_map("settings", {}, namespace="nowhere")]
+        return Said(json.dumps({"children": wanted}).encode())
 
     def fetch(kind: Kind) -> list[Obj]:
         return [namespace("default")] if kind.kind == "Namespace" else []
@@ -100,5 +107,6 @@ def test_a_child_in_a_namespace_that_the_cluster_does_not_have_is_told_of() -> N
     played.run(HOUR)
 
     (found,) = (one for one in played.endings() if one.account is not None)
-    assert not found.well
-    assert 'namespaces "nowhere" not found' in found.because
+    assert found.well == gives_up
+    assert ('namespaces "nowhere" not found' in found.because) != gives_up
+    assert any('namespaces "nowhere" not found' in one.failure for one in played.story)
