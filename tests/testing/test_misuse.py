@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
 import subprocess
 import sys
 import warnings
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from lamina.actors.stages import failures
 from lamina.clock import ManualClock
 from lamina.errors import SpecError
 from lamina.testing import BlockingCluster, Cluster, Refuse, Stale
@@ -154,3 +157,44 @@ def test_what_a_builder_makes_can_be_written_copied_and_sent_to_another_process(
     deep = copy.deepcopy(web)
     deep["spec"]["template"]["spec"]["containers"].append({})
     assert len(web["spec"]["template"]["spec"]["containers"]) == 1
+
+
+async def test_a_cluster_that_has_ended_says_so() -> None:
+    async with Cluster(simulate="off") as cluster:
+        pass
+
+    with pytest.raises(RuntimeError, match="has ended"):
+        await cluster.given(config_map("settings"))
+    with pytest.raises(RuntimeError, match="has ended"):
+        await cluster.pass_time(minutes=1)
+
+
+async def test_a_cluster_that_has_not_begun_says_so() -> None:
+    with pytest.raises(RuntimeError, match="has not begun"):
+        await Cluster(simulate="off").given(config_map("settings"))
+
+
+async def test_a_cluster_that_has_ended_is_not_entered_again() -> None:
+    cluster = Cluster()
+    async with cluster:
+        pass
+
+    with pytest.raises(RuntimeError, match="has ended"):
+        async with cluster:
+            pass
+
+
+@pytest.mark.lamina(simulate="controllers")
+async def test_what_cannot_fail_and_marks_that_nobody_reads_are_refused(cluster: Cluster) -> None:
+    await cluster.given(deployment("web"), config_map("settings"))
+
+    with pytest.raises(SpecError, match="crashshare"):
+        await cluster.fail(deployment("web"), crashshare="100%")
+    with pytest.raises(SpecError, match="configmap default/settings has no pods that could fail"):
+        await cluster.fail(config_map("settings"))
+
+
+def test_the_marks_that_may_be_set_are_those_that_the_usual_stages_heed() -> None:
+    usual = files("lamina.actors.stages").joinpath("defaults.yaml").read_text()
+
+    assert sorted(set(re.findall("sim/[a-z-]+", usual))) == list(failures.MARKS)

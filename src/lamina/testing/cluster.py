@@ -13,7 +13,7 @@ import gc
 import secrets
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from datetime import timedelta
 from functools import cache
@@ -21,12 +21,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from lamina.actors.nodes import NOT_READY
+from lamina.actors.stages.failures import MARKS
 from lamina.client.client import Client
 from lamina.client.kubeconfig import Access
 from lamina.client.writing import write_kubeconfig
 from lamina.clock import ManualClock, pass_time
 from lamina.embedded import EmbeddedCluster
-from lamina.errors import NotFound, UnknownKind
+from lamina.errors import NotFound, SpecError, UnknownKind
 from lamina.faults import Fault, Faults
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind
@@ -41,6 +43,7 @@ from lamina.settings import checked
 __all__ = ["Cluster", "MakeClusters"]
 
 _HOST = "127.0.0.1"
+_ENDED = "this cluster has ended: what a test needs of it is asked for before that, or of another one"
 
 
 class Cluster:
@@ -73,6 +76,7 @@ class Cluster:
         )
         self._client = self.embedded.client()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._has_ended = False
         self._stack = AsyncExitStack()
         self._kubeconfig: Path | None = None
         self.url = ""
@@ -81,6 +85,8 @@ class Cluster:
         """What waits for everybody whose time passes with this cluster's."""
 
     async def __aenter__(self) -> Self:
+        if self._has_ended:
+            raise RuntimeError(_ENDED)
         _stay()
         self._loop = asyncio.get_running_loop()
         with _uncollected():
@@ -90,23 +96,28 @@ class Cluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended = True
         with _uncollected():
             await self._stack.aclose()
 
     @property
     def client(self) -> Client:
         """Return a client that reaches it without HTTP."""
-        self._check_loop()
+        self._check()
         return self._client
 
-    def _check_loop(self) -> None:
-        """Raise where somebody would wait forever: what is awaited here is done in the loop that the cluster lives in."""
+    def _check(self) -> None:
+        """Raise where somebody would wait forever: before it begins, after its end, and in another loop than its own."""
+        if self._has_ended:
+            raise RuntimeError(_ENDED)
+        if self._loop is None:
+            raise RuntimeError("this cluster has not begun: use it in `async with Cluster() as cluster:`")
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
             # Where none runs, nobody awaits.
             return
-        if self._loop not in (running, None):
+        if self._loop is not running:
             raise RuntimeError(
                 "this cluster lives in another event loop than the one it is used in: give the test and its "
                 "fixtures one loop_scope, or enter `async with Cluster() as cluster:` in the test itself"
@@ -180,11 +191,12 @@ class Cluster:
 
     async def settled(self) -> None:
         """Wait until nobody has anything to do but wait."""
-        self._check_loop()
+        self._check()
         await self.together()
 
     async def pass_time(self, **span: float) -> None:
         """Let time pass, from one thing that is due to the next: `await cluster.pass_time(minutes=11)`."""
+        self._check()
         await pass_time(self.clock, timedelta(**span), self.settled)
 
     # ── failure ──
@@ -212,20 +224,19 @@ class Cluster:
         their `sim/`, as `ready_probability="0.5"`. With `on=False` it is taken back.
         """
         obj = await self.get(what)
-        if obj["kind"] == "Node":
-            named = marks or {"not_ready": "true"}
-        else:
-            named = marks or {"crash_share": "100%"}
+        is_node = obj["kind"] == "Node"
+        named = marks or ({"not_ready": "true"} if is_node else {"crash_share": "100%"})
         annotations = {
             f"sim/{name.replace('_', '-')}": value if on else None for name, value in named.items()
         }
+        _check_marks(obj, annotations, (NOT_READY,) if is_node else MARKS)
         return await self.edit(meta.ref(obj), **_on_pods(obj, {"metadata": {"annotations": annotations}}))
 
     # ── a way in from outside ──
 
     async def kubeconfig(self) -> Path:
         """Return a kubeconfig that leads here, for programs that speak HTTP; the first to ask has it listen."""
-        self._check_loop()
+        self._check()
         if self._kubeconfig is None:
             folder = Path(tempfile.mkdtemp(prefix="lamina-testing-"))
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -272,6 +283,14 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def _check_marks(obj: Obj, marks: Iterable[str], known: Collection[str]) -> None:
+    """Refuse what nobody would heed."""
+    if obj["kind"] not in ("Node", "Pod") and _on_pods(obj, {}) == {}:
+        raise SpecError(f"{meta.ref(obj)} has no pods that could fail")
+    if stray := [one for one in marks if one not in known]:
+        raise SpecError(f"{meta.ref(obj)}: nobody heeds {stray[0]}", hint=f"what is: {', '.join(known)}")
 
 
 def _ref(what: Obj | Ref) -> Ref:

@@ -21,6 +21,16 @@ from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
 PLACE = Ref("v1", "ConfigMap", "kube-system", "sim-failures")
+MARKS = (
+    "sim/complete-after",
+    "sim/crash-share",
+    "sim/exit-code",
+    "sim/fail-after",
+    "sim/ready-after",
+    "sim/ready-probability",
+    "sim/unready-after",
+)
+"""The annotations of a pod that the usual stages heed."""
 
 
 class How(StrEnum):

@@ -7,7 +7,8 @@ the spec stays as the user wrote it.
 
 What is about to be done is in the status before it is done: which revision goes
 out before any work has it, and that a rollout is aborted before anybody turns
-round. Only how far the way back has come is said afterwards.
+round. Only how far the way back has come is said afterwards. And before anything
+goes out, somebody has looked whether the replica set asks for it still.
 """
 
 from __future__ import annotations
@@ -176,11 +177,13 @@ def _roll(view: View, revisions: Album, answers: Answers, now: datetime) -> Plan
     because = why(view, revisions, marches, here, breach)
     works = list(_writes(view, marches, movers, goal, now)) if goal.template else []
     removals, forgotten = list(_removals(view, marches)), list(albums.forget(view, revisions))
-    if forgotten and (known := Read(meta.ref(view.obj))) not in answers:
-        return Plan(asks=(known,), because=because)
-    if forgotten and not _is_still(view, answers.get(known)):
-        # Which revisions are in use the replica set says, and this is not what it says any more.
-        forgotten = []
+    if works or forgotten:
+        # What goes out and what is in use the replica set says; whoever is shown the past may see what it said once.
+        known = Read(meta.ref(view.obj))
+        if known not in answers:
+            return Plan(asks=(known,), because=because)
+        if not _is_still(view, answers.get(known)):
+            return Plan(look_again=_SOON, because="what is seen of it is old")
     outcome = Outcome(
         situation=here,
         findings=findings,
@@ -210,9 +213,13 @@ def _roll(view: View, revisions: Album, answers: Answers, now: datetime) -> Plan
 
 
 def _is_still(view: View, answer: Answer | None) -> bool:
-    """Say whether a replica set is the one that was seen."""
-    version = meta.resource_version(view.obj)
-    return isinstance(answer, Found) and meta.resource_version(answer.obj) == version
+    """Say whether a replica set asks for what it was seen to ask for, and says what it was seen to say."""
+    return (
+        isinstance(answer, Found)
+        and meta.uid(answer.obj) == meta.uid(view.obj)
+        and meta.generation(answer.obj) == meta.generation(view.obj)
+        and (answer.obj.get("status") or {}) == view.status
+    )
 
 
 def _reason(view: View) -> str:

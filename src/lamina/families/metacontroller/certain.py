@@ -1,4 +1,4 @@
-"""Whether children still are as they were seen: a few are read, many are listed."""
+"""Whether children, and the records that claim them, still are as they were seen: a few are read, many are listed."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def outdated(
         for name, (_, obj) in seen.items()
         if asked[name] in real and _version(obj) not in real[asked[name]]
     }
+
+
+def is_as_seen(obj: Obj, answer: Answer | None) -> bool:
+    """Say whether what was read is the very object that was seen."""
+    return answer is not None and _version(obj) in _versions(answer)
 
 
 def _versions(answer: Answer) -> set[tuple[str, str]]:

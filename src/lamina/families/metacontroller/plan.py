@@ -49,6 +49,7 @@ from lamina.objects.types import Obj, Ref
 
 _COLLECTED = frozenset(("orphan", "foregroundDeletion"))
 _FUTILE, _DELAYED = "RecreateFutile", "RecreateDelayed"
+_SOON = timedelta(seconds=1)
 
 
 def questions(view: View, answers: Answers) -> tuple[Question, ...]:
@@ -142,6 +143,8 @@ def _follow(view: View, answers: Answers, said: Wishes, now: datetime) -> Plan:
     wanted = _combined(view, means, said, there, now)
     if wanted.rolled is not None and wanted.rolled.asks:
         return Plan(asks=wanted.rolled.asks, because=wanted.rolled.step.because)
+    if wanted.rolled is not None and wanted.rolled.is_old:
+        return Plan(look_again=_SOON, because="what is seen of its revisions is old")
     stages: list[Stage] = []
     ends = wanted.finalized and view.is_finalizing and view.has_finalizer
     because = "its children are as its hook wants them"

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import repeat
+from operator import is_
 
 from msgspec import Struct
 
@@ -29,7 +31,7 @@ from lamina.core.probe import Verdict, has_observed_its_spec, unknown, unwell
 from lamina.core.questions import Read, ReadAll
 from lamina.core.revision import Revision
 from lamina.core.rollout import Standing, Step, Target, advance
-from lamina.families.metacontroller.certain import looks, outdated
+from lamina.families.metacontroller.certain import is_as_seen, looks, outdated
 from lamina.families.metacontroller.desired import Desired, Key
 from lamina.families.metacontroller.ground import Ground, Row
 from lamina.families.metacontroller.means import Means
@@ -98,6 +100,8 @@ class Rolled(Struct, frozen=True, kw_only=True):
     step: Step
     asks: tuple[Read | ReadAll, ...] = ()
     """What has to be looked at before anything of this is done."""
+    is_old: bool = False
+    """Whether what was looked at is not as it was seen, so that nothing of this may be done."""
 
 
 def roll(
@@ -147,14 +151,35 @@ def roll(
         claims = claims.moved(moved, latest)
     left = frozenset(wanted[name].key for name in waiting if name not in claims.held)
     others = {name: roster(view, wishes[name]).like(goal) for name in {*claims.held.values()} - {latest}}
+    records = {Read(meta.ref(obj)): obj for obj in _relied_on(revisions, goal, found, claims)}
     return Rolled(
         stages=_record(view, revisions, ground.on if claims is ground.claims else claims.on, moved, now),
         wanted=_at_their_revisions(goal, claims, others),
         left=left,
         condition=_condition(latest, targets, step),
         step=step,
-        asks=tuple(dict.fromkeys(one for one in asks.values() if one not in means.answers)),
+        asks=tuple(dict.fromkeys(one for one in (*asks.values(), *records) if one not in means.answers)),
+        is_old=any(
+            one in means.answers and not is_as_seen(obj, means.answers.get(one))
+            for one, obj in records.items()
+        ),
     )
+
+
+def _relied_on(
+    revisions: Album, goal: Roster, found: Sequence[Obj | None], claims: Claims[Name]
+) -> Iterator[Obj]:
+    """
+    Yield the records by which a child that is missing is made anew as an older revision has it.
+
+    A server compares no version where something is made: to whoever is shown the past,
+    a child may seem to be still where it was.
+    """
+    if not any(map(is_, found, repeat(None))):
+        return
+    missing = {claims.held.get(name) for place, name, _, _ in goal.rolling if found[place] is None}
+    older = [one for one in revisions.others if one.name in missing]
+    yield from (one.obj for one in (revisions.latest, *older) if older and one.obj is not None)
 
 
 def _ground(view: View, revisions: Album, goal: Roster) -> Ground:

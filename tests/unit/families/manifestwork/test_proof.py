@@ -8,11 +8,13 @@ from lamina.core.plan import Plan
 from lamina.core.questions import Answers, Question, Read
 from lamina.objects import meta
 from lamina.objects.types import Obj
+from lamina.paper.settle import settle
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
     HUB,
     OK2,
+    OK3,
     Fleet,
     everybody,
     progressive,
@@ -88,7 +90,8 @@ def test_what_really_is_late_is_aborted_and_no_more_is_read_than_it_takes() -> N
     plan, asked = decided(there, there)
 
     assert is_aborted(plan)
-    assert [str(one.ref.kind) for one in asked] == ["ManifestWork", "PlacementDecision"]  # type: ignore[union-attr]
+    kinds = [str(one.ref.kind) for one in asked]  # type: ignore[union-attr]
+    assert kinds == ["ManifestWork", "PlacementDecision", "ManifestWorkReplicaSet"]
 
 
 def test_as_many_are_read_as_are_one_too_many() -> None:
@@ -99,7 +102,7 @@ def test_as_many_are_read_as_are_one_too_many() -> None:
     plan, asked = decided(there, there)
 
     assert is_aborted(plan)
-    assert len(asked) == 5
+    assert len(asked) == 4 + 1 + 1
 
 
 def gets_well(fleet: Fleet, cluster: str) -> None:
@@ -119,7 +122,7 @@ def test_one_that_got_well_unheard_does_not_save_the_others() -> None:
     plan, asked = decided(seen, there)
 
     assert is_aborted(plan)
-    assert len(asked) == 3
+    assert len(asked) == 2 + 1 + 1
 
 
 def test_a_cluster_that_was_dropped_unheard_is_no_reason() -> None:
@@ -169,7 +172,7 @@ def test_what_really_is_late_is_seen_in_a_few_rounds_however_many_are_tolerated(
     plan, asked = decided(there, there, rounds=6)
 
     assert is_aborted(plan)
-    assert len(asked) == 51 + 1
+    assert len(asked) == 51 + 1 + 1
 
 
 def test_works_that_were_read_and_never_looked_late_are_no_doubts() -> None:
@@ -228,3 +231,18 @@ def test_nobody_is_read_where_nothing_is_aborted() -> None:
     _, asked = decided(there, there)
 
     assert asked == []
+
+
+def test_who_sees_the_past_sends_nothing_that_is_not_asked_for_any_more() -> None:
+    """The next one would go out, and nobody has written to its work since; but something else is wanted now."""
+    there = rolling(progressive(maxConcurrency=1))
+    there.report()
+    seen = there.as_it_is()
+    there.want(OK3)
+    settle(there, HUB)
+
+    plan, _ = decided(seen, there)
+
+    assert sent(decided(seen, seen)[0].actions) == [("c2", "2")]
+    assert plan.actions == ()
+    assert plan.look_again is not None
