@@ -192,7 +192,7 @@ class App:
     async def settled(self) -> None:
         """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""
         # Together: what an agent does on its cluster makes work on the first, and the other way round.
-        await settled(lambda: all(cluster.is_idle for cluster in self.clusters))
+        await settled(self.clusters)
 
     def _folders(self) -> Path:
         if self.settings.ephemeral:

@@ -10,7 +10,7 @@ brings them along, so a test has a cluster in a few milliseconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -102,6 +102,9 @@ class EmbeddedCluster:
         pods = self.settings.simulate == "pods"
         self._stages = () if not pods else load_stages(self.settings.stages) if stages is None else stages
         self._stack = AsyncExitStack()
+        self._asking: set[Request] = set()
+        """What its own clients wait for an answer to."""
+        self._calls: Calls | None = None
         self._tasks: Background
         self._ready = asyncio.Event()
         self.managers: list[Manager] = []
@@ -158,6 +161,17 @@ class EmbeddedCluster:
         """Say whether everybody who runs on it has nothing to do but wait."""
         return self._ready.is_set() and all(manager.is_idle for manager in self.managers)
 
+    @property
+    def asks(self) -> bool:
+        """Say whether somebody here waits for an answer that is on its way: from the server, or from a hook."""
+        calls = self._calls is not None and self._calls.under_way > 0
+        return calls or not all(one.held and one.silenced for one in self._asking)
+
+    @property
+    def is_unheard(self) -> bool:
+        """Say whether somebody waits for an answer from here that does not come, because of a fault."""
+        return any(one.held and one.silenced for one in self._asking)
+
     async def request(
         self,
         method: str,
@@ -176,7 +190,12 @@ class EmbeddedCluster:
         async def handle(
             method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
         ) -> Answer:
-            return await self.request(method, path, query, headers, body, user)
+            request = Request(method, path, query, headers, body, user)
+            self._asking.add(request)
+            try:
+                return await self.api.handle(request)
+            finally:
+                self._asking.discard(request)
 
         return Client(InProcessTransport(handle, self._patience))
 
@@ -186,7 +205,7 @@ class EmbeddedCluster:
 
     async def settled(self) -> None:
         """Wait until everybody who runs on it has nothing to do but wait, or until that takes too long."""
-        await settled(lambda: self.is_idle)
+        await settled((self,))
 
     async def _begin(self) -> None:
         if self._owns_store:
@@ -266,7 +285,7 @@ class EmbeddedCluster:
         client = self.client()
         await hooks.start()
         self._stack.push_async_callback(hooks.close)
-        calls = Calls(local=hooks.find, meter=counted.calls if counted is not None else None)
+        self._calls = calls = Calls(local=hooks.find, meter=counted.calls if counted is not None else None)
         self._stack.push_async_callback(calls.close)
         checks = [check for family in families for check in family.checks]
         inside = Inside(checks, client, self._port, log)
@@ -284,15 +303,26 @@ class EmbeddedCluster:
             tasks.start(follow(hooks, client, calls, manager))
 
 
-async def settled(is_idle: Callable[[], bool]) -> None:
-    """Wait until nobody has anything to do but wait, or until that takes too long."""
+async def settled(clusters: Iterable[EmbeddedCluster]) -> None:
+    """
+    Wait until nobody on some clusters has anything to do but wait, or until that takes too long.
+
+    Whoever asked for something that is met with silence waits, too: nobody else is kept
+    from living through a day by those who are not heard in it.
+    """
     turns = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):
             while turns < _QUIET:
                 # What one controller writes is told to the others within a few turns of the loop.
                 await asyncio.sleep(0)
-                turns = turns + 1 if is_idle() else 0
+                turns = turns + 1 if _are_at_rest(clusters) else 0
+
+
+def _are_at_rest(clusters: Iterable[EmbeddedCluster]) -> bool:
+    if all(cluster.is_idle for cluster in clusters):
+        return True
+    return any(cluster.is_unheard for cluster in clusters) and not any(cluster.asks for cluster in clusters)
 
 
 class Background:

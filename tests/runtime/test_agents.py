@@ -1,6 +1,7 @@
 """Clusters beside a hub, each with its agent, in one process."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from lamina.agents import identity
 from lamina.app import App
 from lamina.client.client import Client
+from lamina.clock import PacedClock, pass_time
 from lamina.errors import NotFound
 from lamina.faults import Silence
 from lamina.objects import meta
@@ -140,6 +142,21 @@ async def test_an_agent_that_is_cut_off_from_the_hub_holds_up_no_other(app: App)
 
     faults.remove(cut.id)
     await until_there(client_of(app, "east"), at("text"))
+
+
+async def test_time_passes_for_everybody_else_while_an_agent_gets_no_answer(app: App) -> None:
+    hub = app.client()
+    for name in ("east", "west"):
+        await until(hub, at_cluster(name), is_available)
+    cut = app.api.faults.add(Silence(users=(identity("east").name,)))
+    assert isinstance(app.clock, PacedClock)
+
+    await pass_time(app.clock, timedelta(minutes=10), app.settled)
+
+    assert not is_available(await hub.get(at_cluster("east")))
+    assert is_available(await hub.get(at_cluster("west")))
+    app.api.faults.remove(cut.id)
+    await until(hub, at_cluster("east"), is_available)
 
 
 async def test_clusters_that_come_later_join_and_those_that_go_leave_nothing_on_the_hub(app: App) -> None:

@@ -210,6 +210,29 @@ def test_those_who_fail_together_do_not_come_back_together(queue: Queue[str]) ->
     assert queue.retry("nobody's fault") == timedelta(seconds=1)
 
 
+async def test_queues_note_together_which_of_them_has_something_to_do(
+    clock: ManualClock, queue: Queue[str]
+) -> None:
+    other: Queue[str] = Queue(clock)
+    at_work = queue.at_work = other.at_work = set()
+    queue.add("a")
+    other.add("b")
+    other.add("c")
+    assert at_work == {queue, other}
+
+    queue.done(await queue.take())
+    other.done(await other.take())
+    assert at_work == {other}
+
+    key = await other.take()
+    other.add("d")
+    other.close()
+    assert at_work == {other}, "one is still being worked on"
+    other.done(key)
+    other.add("nobody comes for it")
+    assert at_work == set()
+
+
 async def test_a_closed_queue_is_idle_although_keys_wait_in_it(queue: Queue[str]) -> None:
     """Whoever gives way to those at work must not wait for what nobody will come for."""
     queue.add("a")

@@ -1,5 +1,6 @@
 """Time on a whole control plane: one clock for everything an object carries or waits for."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,15 +9,18 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from lamina.app import App
 from lamina.clock import PacedClock, WallClock, pass_time
 from lamina.embedded import EmbeddedCluster
 from lamina.errors import BadRequest, Conflict, Forbidden
+from lamina.faults import Silence
 from lamina.objects import conditions, meta
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Ref
 from lamina.server.request import Identity
 from lamina.settings import Settings
 from tests.runtime.cluster import until
+from tests.server.speaking import LONG, reach
 
 DAY = timedelta(days=1)
 
@@ -205,6 +209,27 @@ async def test_a_share_of_the_pods_of_an_image_fails_when_an_object_says_so(clus
     assert await ready(cluster) == 20
 
 
+async def test_a_day_that_is_wound_does_not_wait_for_an_answer_that_never_comes(
+    cluster: EmbeddedCluster,
+) -> None:
+    """Whoever is held up by a silence waits as the clock on the wall goes, which nobody winds."""
+    client, faults = cluster.client(), cluster.api.faults
+    faults.add(Silence(resources=("pods",), verbs=("create",)))
+    await client.create(deployment(1, "web:1"))
+
+    await wind(cluster, DAY)
+
+    [silence] = faults.entries
+    assert silence.met == 1, "nobody has given up yet"
+    web = await client.get(at("apps/v1", "Deployment", "web"))
+    progress = conditions.find(web["status"]["conditions"], "Progressing")
+    assert progress is not None and progress["reason"] == "ProgressDeadlineExceeded"
+
+    faults.clear()
+    await wind(cluster, timedelta(seconds=10))
+    assert await ready(cluster) == 1
+
+
 async def ready(cluster: EmbeddedCluster) -> int:
     web = await cluster.client().get(at("apps/v1", "Deployment", "web"))
     return int(web["status"].get("readyReplicas", 0))
@@ -262,3 +287,23 @@ async def test_a_clock_that_somebody_else_holds_is_not_wound() -> None:
     async with EmbeddedCluster(Settings(simulate="off"), clock=WallClock()) as cluster:
         with pytest.raises(Conflict, match="somebody else's to wind"):
             await told(cluster, {"wind": 1})
+
+
+async def test_winding_ends_with_whoever_asked_for_it() -> None:
+    """Ten years of minutes take hours, and nobody could stop it."""
+    said = Settings(ephemeral=True, port=0, speed=0.0, simulate="controllers", families="none")
+    async with App(said) as app:
+        await app.client().create(cron_job("* * * * *"))
+        began = app.clock.now()
+        wire = await reach(app)
+        await wire.say(wire.asking("POST", "/lamina/clock", body=b'{"wind": 300000000}'))
+        async with asyncio.timeout(LONG):
+            await app.clock.sleep_until(began + timedelta(hours=1))
+
+            await wire.leave()
+
+            before = began
+            while before < app.clock.now():
+                before = app.clock.now()
+                for _ in range(5000):
+                    await asyncio.sleep(0)

@@ -235,6 +235,36 @@ async def test_a_stream_that_nobody_reads_does_not_hold_up_the_end(certificates:
         await until(lambda: served.listener.connected == served.listener.answering == 0)
 
 
+@pytest.mark.asyncio
+async def test_a_request_for_which_nothing_is_done_does_not_hold_up_the_end(
+    certificates: Certificates,
+) -> None:
+    """Such as one that a fault keeps without an answer, or one that winds the clock by years."""
+    ended: list[bool] = []
+
+    async def hold(request: Request) -> Answer:
+        request.held = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+        raise AssertionError("nobody lets go of it")
+
+    handler = Scripted(later={"/": hold})
+    async with serving(handler, certificates) as served, await served.connect() as wire:
+        await wire.say(wire.asking("POST", "/", body=b"{}"))
+        await until(lambda: served.listener.answering == 1)
+        stopping = asyncio.create_task(served.listener.stop())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        at_once = list(ended)
+        rest = await wire.ends()
+        await stopping
+
+    assert at_once == [True]
+    assert rest == b""
+
+
 @pytest.mark.asyncio(loop_factories=["uvloop"])
 async def test_a_process_that_is_told_to_end_ends_its_watches_first() -> None:
     """As a user runs it: `lamina up`, and SIGTERM."""

@@ -79,6 +79,8 @@ class Calls:
         self._memos: _Shelf[bytes] = _Shelf()
         self._etags: _Shelf[_Kept] = _Shelf()
         self._asking: dict[tuple[str, str], asyncio.Future[bytes]] = {}
+        self.under_way = 0
+        """How many hooks are being called."""
 
     def forget(self) -> None:
         """Ask everything anew: who answers has changed."""
@@ -118,6 +120,7 @@ class Calls:
         began = monotonic()
         outcome = "error"
         self._meter.began(call)
+        self.under_way += 1
         try:
             local = self._local(call.url)
             if local is not None:
@@ -135,6 +138,7 @@ class Calls:
             outcome = str(code)
             return self._judge(call, code, headers, body, sent)
         finally:
+            self.under_way -= 1
             self._meter.ended(call, outcome, monotonic() - began)
 
     async def _locally(self, call: Call, local: Local) -> bytes:

@@ -33,6 +33,7 @@ from lamina.runtime.horizon import Horizon
 from lamina.runtime.informer import Informer
 from lamina.runtime.lookout import Lookout
 from lamina.runtime.meter import Meter
+from lamina.runtime.queue import Queue
 from lamina.runtime.seat import Room, Seat
 from lamina.runtime.subscriptions import check
 from lamina.runtime.telling import Teller
@@ -69,6 +70,7 @@ class Manager:
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
         self._seats: dict[str, Seat] = {}
+        self._at_work: set[Queue[Ref]] = set()
         self._leaving: list[asyncio.Task[None]] = []
         self._ends = False
         self._stirred = asyncio.Event()
@@ -94,7 +96,8 @@ class Manager:
         )
 
     def _is_busy(self) -> bool:
-        return not all(seat.worker.queue.is_idle for seat in self._seats.values())
+        # Asked all the time, of every cluster, while time is wound: it must not take a look at everybody.
+        return bool(self._at_work)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,6 +175,7 @@ class Manager:
         for seat in self._seats.values():
             seat.end()
         self._seats, self._rooms, self._leaving = {}, [], []
+        self._at_work.clear()
         self._teller.is_busy = lambda: False
 
     async def _run(self) -> None:
@@ -334,6 +338,7 @@ class Manager:
             meter=meter,
         )
         queue = worker.queue
+        queue.at_work = self._at_work
         meter.begin(
             depth=lambda: queue.depth, oldest=lambda: queue.busy_since, hands=max(1, controller.at_once)
         )

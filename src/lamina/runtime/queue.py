@@ -66,6 +66,8 @@ class Queue(Generic[Key]):
         self._closed = False
         self.short_handed: Callable[[], object] = lambda: None
         """Who is told that a key is there and nobody waits for one."""
+        self.at_work: set[Queue[Key]] = set()
+        """Has this queue in it while it is not idle; several may share one, for whoever asks about all of them."""
 
     @property
     def is_idle(self) -> bool:
@@ -96,6 +98,8 @@ class Queue(Generic[Key]):
             return
         self._wanted[key] = monotonic()
         self._meter.added()
+        if not self._closed:
+            self.at_work.add(self)
         if key not in self._busy:
             self._line_up(key)
 
@@ -172,6 +176,7 @@ class Queue(Generic[Key]):
         self._busy.pop(key, None)
         if key in self._wanted:
             self._line_up(key)
+        self._rest()
 
     def close(self) -> None:
         """Give out no more keys; those given out are still to be done."""
@@ -182,6 +187,11 @@ class Queue(Generic[Key]):
         self._later.clear()
         while self._takers:
             self._wake()
+        self._rest()
+
+    def _rest(self) -> None:
+        if self.is_idle:
+            self.at_work.discard(self)
 
     def _wait_for(self, key: Key, when: datetime) -> None:
         self._due[key] = when

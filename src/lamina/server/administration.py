@@ -111,6 +111,8 @@ class Administration:
         if speed is not None:
             self.clock.run_at(speed)
         if wind is not None:
+            # It may take hours, and whoever does not wait for it any more does not want it any more.
+            request.held = True
             await pass_time(self.clock, timedelta(seconds=wind), self.settled)
         return json_answer(_told(self.clock))
 

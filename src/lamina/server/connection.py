@@ -354,6 +354,8 @@ class Connection(asyncio.Protocol):
             self._leave()
         elif self._endless:
             self._task.cancel()
+        elif self._served is not None and self._served.held:
+            self.drop()
 
     def drop(self) -> None:
         """End the connection now, whatever it is doing."""

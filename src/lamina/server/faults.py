@@ -72,7 +72,7 @@ class Trouble:
             return await serve(request, self._plane)
         try:
             # Whoever leaves while nobody listens was never heard.
-            request.held = True
+            request.held, request.silenced = True, meeting.find(Silence) is not None
             await meeting.before()
             request.held = False
             answer = await serve(request, self._shown_to(request, meeting))

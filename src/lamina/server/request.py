@@ -42,7 +42,8 @@ class Request:
     `user` is who asks, once that is known; the caller sets it. `cluster` is the
     one it is for, where its path named one; the path is then the rest. `empties`
     is what its body states as empty, once that has been decoded. While it is
-    `held`, nothing is being done for it, and it may end with its client.
+    `held`, nothing is being done for it that somebody else waits for, and it may
+    end with its client; it is `silenced` if no answer comes because of a fault.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Request:
         "method",
         "path",
         "query",
+        "silenced",
         "user",
         "warnings",
     )
@@ -76,6 +78,7 @@ class Request:
         self.user = user
         self.cluster = ""
         self.held = False
+        self.silenced = False
         self.warnings: list[str] = []
         self.empties: Sequence[Empty] = ()
         self._parameters: Mapping[str, list[str]] | None = None
