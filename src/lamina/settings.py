@@ -49,7 +49,8 @@ class Settings:
     )
     nodes: int = _setting(1, "How many simulated nodes there are.")
     speed: float = _setting(
-        1.0, "How fast time passes for objects: 60 makes a minute of every second, 0 stands still."
+        1.0,
+        "How fast time passes for objects: 60 makes a minute of every second, 0 stands still. A million at most.",
     )
     families: str = _setting(
         "all",

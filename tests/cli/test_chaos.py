@@ -41,14 +41,14 @@ def test_a_fault_is_said_in_words(fault: Fault, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("30s", 30), ("1h30m", 5400), ("2d", 172800), ("200ms", 0.2), ("5", 5)],
+    [("30s", 30), ("1h30m", 5400), ("2d", 172800), ("1d2h3m", 93780), ("200ms", 0.2), ("5", 5)],
 )
 def test_lengths_of_time_are_read_and_said(text: str, seconds: float) -> None:
     assert length(text, "TIME") == seconds
     assert length(as_length(seconds), "TIME") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "0s", "-5s", "nan", "inf", "1000000h"])
+@pytest.mark.parametrize("text", ["", "soon", "0s", "-5s", "nan", "inf", "1000000h", "1d-2h", "d2h", "1dd"])
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="TIME: expected a length of time such as 30s, 10m or 1d"):
         length(text, "TIME")
@@ -109,6 +109,12 @@ def test_what_makes_no_sense_is_said(lamina: Lamina) -> None:
         assert f"{option} names nothing" in lamina("chaos", "silence", option, " ,", code=1).stderr
     never = lamina("chaos", "cut-watches", "--verbs", "list", code=1).stderr
     assert "--verbs: this fault never meets a request to list" in never
+    named = lamina("chaos", "refuse", "503", "--resources", "deployments.apps", code=1).stderr
+    assert '--resources: no request is for "deployments.apps"' in named
+    assert "IMAGE names nothing" in lamina("chaos", "fail", " ", code=1).stderr
+    assert (
+        "TIME: expected 3660d at most, which are ten years" in lamina("clock", "wind", "4000d", code=1).stderr
+    )
     both = lamina("chaos", "stale", "1s", "--versions", "2", code=1).stderr
     assert "stale takes TIME or --versions" in both
 

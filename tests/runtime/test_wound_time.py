@@ -262,9 +262,9 @@ async def test_the_clock_of_a_server_is_shown_wound_and_paced(cluster: EmbeddedC
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ({"wind": -1}, "wind: expected a number from 0 to 3.16224e"),
+        ({"wind": -1}, "wind: expected a number from 0 to 316224000, got -1"),
         ({"wind": "1d"}, 'wind: expected a number from 0 to .*, got "1d"'),
-        ({"speed": 1e9}, "speed: expected a number from 0 to 1e"),
+        ({"speed": 1e9}, "speed: expected a number from 0 to 1000000, got 1000000000.0"),
         ({"back": 1}, "back: the clock takes wind and speed"),
     ],
 )

@@ -155,6 +155,8 @@ def test_a_fault_is_written_in_few_words() -> None:
         ({"fault": "refuse", "cod": 500}, "object contains unknown field cod"),
         ({"fault": "explode"}, "fault: invalid value 'explode'"),
         ({"fault": "silence", "verbs": ["lists"]}, 'verbs: there is no verb "lists"'),
+        ({"fault": "silence", "resources": ["Pods"]}, 'resources: no request is for "Pods"'),
+        ({"fault": "silence", "resources": ["pods", "*"]}, 'resources: no request is for "*"'),
         ({"fault": "cut", "verbs": ["list"]}, "verbs: this fault never meets a request to list"),
         ({"fault": "expire", "verbs": ["get"]}, "verbs: this fault never meets a request to get"),
         ({"fault": "stale", "verbs": ["create"]}, "verbs: this fault never meets a request to create"),

@@ -12,12 +12,16 @@ _LONGEST = 1e9
 
 def length(text: str, name: str, *, or_none: bool = False) -> float:
     """
-    Return the seconds of `90s`, `1h30m`, `2d` or a bare number of seconds; `name` is what it is for.
+    Return the seconds of `90s`, `1h30m`, `2d`, `1d12h` or a bare number of seconds; `name` is what it is for.
 
     With `or_none`, no time at all is a length, too.
     """
+    days, day, rest = text.partition("d")
     try:
-        seconds = parse_duration(text).total_seconds()
+        if day and rest[:1].isdigit():
+            seconds = duration(f"{days}d") + parse_duration(rest).total_seconds()
+        else:
+            seconds = parse_duration(text).total_seconds()
     except ValueError:
         try:
             seconds = duration(text)

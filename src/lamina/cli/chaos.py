@@ -117,6 +117,8 @@ def stale(time: str | None, versions: int | None, **options: Any) -> None:
 def fail(image: str, part: str, how: str, output: str, kubeconfig: Path | None, context: str) -> None:
     """Have pods of IMAGE fail, those that run and those to come: `web:2`, `web`, `*/web:*`."""
     chosen = share(part, "--share")
+    if not image.strip():
+        raise SettingsError("IMAGE names nothing", hint="`*` is every image")
     _do(lambda troubles: troubles.fail_pods(image, chosen, How(how)), output, kubeconfig, context)
 
 

@@ -17,6 +17,7 @@ from lamina.client.client import Client
 from lamina.errors import ApiError, SettingsError
 from lamina.objects.times import moment
 from lamina.objects.types import Made
+from lamina.server.administration import LONGEST
 
 _PAGE = "/lamina/clock"
 
@@ -55,7 +56,10 @@ def wind(time: str, output: str, kubeconfig: Path | None, context: str) -> None:
     Whatever falls due on the way happens at its own moment; it is over when
     everybody has done what they had to do by then.
     """
-    _ask({"wind": length(time, "TIME")}, output, kubeconfig, context)
+    seconds = length(time, "TIME")
+    if seconds > LONGEST.total_seconds():
+        raise SettingsError(f"TIME: expected {LONGEST.days}d at most, which are ten years, got {time!r}")
+    _ask({"wind": seconds}, output, kubeconfig, context)
 
 
 @clock.command()

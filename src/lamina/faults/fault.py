@@ -25,6 +25,7 @@ LONGEST = 86400
 """How long an answer can be late or behind, in seconds."""
 _Seconds = Annotated[float, Meta(gt=0, le=LONGEST)]
 _Count = Annotated[int, Meta(ge=0)]
+_PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[a-z0-9]+)?")
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<field>.*?)`)?$", re.S)
 
 
@@ -149,6 +150,12 @@ def _check(fault: Fault) -> None:
         if type(fault).usual and verb not in type(fault).usual:
             about = ", ".join(type(fault).usual)
             raise SpecError(f"verbs: this fault never meets a request to {verb}", hint=f"it is about {about}")
+    for name in fault.resources:
+        if not _PLURAL.fullmatch(name):
+            raise SpecError(
+                f'resources: no request is for "{name}"',
+                hint="name them as paths do, such as pods, deployments or pods/status",
+            )
     if isinstance(fault, Stale) and fault.seconds is not None and fault.versions is not None:
         raise SpecError("stale takes seconds or versions, and not both")
 

@@ -27,7 +27,8 @@ from lamina.objects.types import Made
 from lamina.server.request import ADMIN, Answer, Identity, Request, json_answer
 
 FASTEST = 1_000_000.0
-_LONGEST = timedelta(days=3660)
+LONGEST = timedelta(days=3660)
+"""How far a clock is wound at once."""
 
 
 class Administration:
@@ -104,7 +105,7 @@ class Administration:
         asked = _body(request)
         if stray := sorted(asked.keys() - {"wind", "speed"}):
             raise BadRequest(f"{stray[0]}: the clock takes wind and speed, in seconds and times")
-        wind = _number(asked, "wind", 0.0, _LONGEST.total_seconds())
+        wind = _number(asked, "wind", 0.0, LONGEST.total_seconds())
         speed = _number(asked, "speed", 0.0, FASTEST)
         if not isinstance(self.clock, PacedClock):
             raise Conflict("the clock of this server is somebody else's to wind")
@@ -152,7 +153,7 @@ def _number(asked: Made, name: str, least: float, most: float) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise BadRequest(
-            f"{name}: expected a number from {least:g} to {most:g}, got {orjson.dumps(value).decode()}"
+            f"{name}: expected a number from {least:.0f} to {most:.0f}, got {orjson.dumps(value).decode()}"
         )
     return float(value)
 
