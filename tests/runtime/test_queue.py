@@ -215,6 +215,8 @@ async def test_queues_note_together_which_of_them_has_something_to_do(
 ) -> None:
     other: Queue[str] = Queue(clock)
     at_work = queue.at_work = other.at_work = set()
+    rests: list[bool] = []
+    queue.rested = other.rested = lambda: rests.append(True)
     queue.add("a")
     other.add("b")
     other.add("c")
@@ -228,9 +230,11 @@ async def test_queues_note_together_which_of_them_has_something_to_do(
     other.add("d")
     other.close()
     assert at_work == {other}, "one is still being worked on"
+    assert rests == []
     other.done(key)
     other.add("nobody comes for it")
     assert at_work == set()
+    assert rests == [True]
 
 
 async def test_a_closed_queue_is_idle_although_keys_wait_in_it(queue: Queue[str]) -> None:

@@ -127,6 +127,26 @@ async def test_a_plan_is_carried_out_before_its_events_are_told(teller: Teller, 
     assert {name for _, name, _ in notes.asked} == {f"e{number}" for number in range(MANY)}
 
 
+async def test_what_waits_is_told_as_soon_as_everybody_rests(
+    teller: Teller, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day that is wound has hundreds of rests, and a pause before each of them made it minutes."""
+    monkeypatch.setattr(module, "_PAUSE", PATIENCE * 10)
+    monkeypatch.setattr(module, "_A_WHILE", PATIENCE * 10)
+    said: list[int] = []
+    await say(teller, said, MANY)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(said) < MANY, "while somebody works they wait"
+
+    others.busy = False
+    teller.rested()
+
+    async with asyncio.timeout(PATIENCE):
+        await teller.finished()
+    assert said == list(range(MANY))
+
+
 async def test_who_leads_no_more_does_not_tell_what_waited(teller: Teller, others: Others) -> None:
     notes, leads = Notes(), [True]
     executor = Executor(notes, manager="me", teller=teller)

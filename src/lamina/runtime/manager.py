@@ -338,7 +338,7 @@ class Manager:
             meter=meter,
         )
         queue = worker.queue
-        queue.at_work = self._at_work
+        queue.at_work, queue.rested = self._at_work, self._teller.rested
         meter.begin(
             depth=lambda: queue.depth, oldest=lambda: queue.busy_since, hands=max(1, controller.at_once)
         )

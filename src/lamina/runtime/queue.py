@@ -68,6 +68,8 @@ class Queue(Generic[Key]):
         """Who is told that a key is there and nobody waits for one."""
         self.at_work: set[Queue[Key]] = set()
         """Has this queue in it while it is not idle; several may share one, for whoever asks about all of them."""
+        self.rested: Callable[[], object] = lambda: None
+        """Who is told that all of those are idle."""
 
     @property
     def is_idle(self) -> bool:
@@ -192,6 +194,8 @@ class Queue(Generic[Key]):
     def _rest(self) -> None:
         if self.is_idle:
             self.at_work.discard(self)
+            if not self.at_work:
+                self.rested()
 
     def _wait_for(self, key: Key, when: datetime) -> None:
         self._due[key] = when

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic, process_time
 from typing import TypeAlias
 
@@ -35,6 +36,8 @@ _TOGETHER = 32
 _A_FEW = 4
 _PAUSE = 0.05
 """Those that wait while others work: so many at a time, and how much work in between."""
+_TURNS = 8
+"""After how many turns of the loop those who rest are believed to."""
 _MOST = 8192
 """How many may wait; beyond it they are told at once, whoever works."""
 _MOST_IN_LANE = 2 * _MOST
@@ -52,6 +55,7 @@ class Teller:
         self._bucket, self._told_at = _full(), monotonic()
         self._came = asyncio.Event()
         self._done: list[asyncio.Future[None]] = []
+        self._rest = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
@@ -68,6 +72,10 @@ class Teller:
         else:
             self._waiting.setdefault(lane, deque(maxlen=_MOST_IN_LANE)).append(tell)
             self._came.set()
+
+    def rested(self) -> None:
+        """Take note that nobody is at work at this moment: whoever waits for that need not wait longer."""
+        self._rest.set()
 
     async def finished(self) -> None:
         """Wait until everything has been told."""
@@ -116,7 +124,13 @@ class Teller:
         while process_time() - worked < _PAUSE and monotonic() - began < _A_WHILE:
             if not self._has_to_wait():
                 return
-            await asyncio.sleep(_PAUSE)
+            self._rest.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE):
+                    await self._rest.wait()
+                    # What one of them has written may be work for another, who has yet to hear of it.
+                    for _ in range(_TURNS):
+                        await asyncio.sleep(0)
 
     def _has_to_wait(self) -> bool:
         return self.is_busy() and sum(len(self._waiting[lane]) for lane in self._free) < _MOST
