@@ -138,3 +138,38 @@ async def test_the_past_is_an_earlier_answer_to_the_same_question(
     faults.clear()
     with pytest.raises(NotFound):
         await broken.get(Ref("v1", "ConfigMap", namespace, "colour"))
+
+
+async def test_a_past_that_was_taken_back_is_not_shown_by_the_next(
+    clients: tuple[Client, Client], faults: Faults, namespace: str
+) -> None:
+    broken, whole = clients
+    made = await whole.create(config_map(namespace, "colour", of="red"))
+    faults.add(Stale(verbs=("get",)))
+    assert (await broken.get(meta.ref(made)))["data"] == {"of": "red"}
+    faults.clear()
+    await whole.patch(meta.ref(made), {"data": {"of": "blue"}})
+
+    faults.add(Stale(verbs=("get",)))
+
+    assert (await broken.get(meta.ref(made)))["data"] == {"of": "blue"}
+
+
+async def test_a_silence_ends_the_watches_that_are_open(
+    clients: tuple[Client, Client], faults: Faults, namespace: str
+) -> None:
+    broken, whole = clients
+    version = (await whole.list(MAPS, namespace)).version
+    await whole.create(config_map(namespace, "a"))
+    async with asyncio.timeout(20), aclosing(broken.watch(MAPS, namespace, version=version)) as events:
+        while meta.name((await anext(events))["object"]) != "a":
+            pass
+        ended = asyncio.ensure_future(_rest(events))
+        await asyncio.sleep(0)
+
+        faults.add(Silence(verbs=("watch",)))
+
+        assert await ended == []
+    with pytest.raises(Unreachable):
+        async with aclosing(broken.watch(MAPS, namespace, version=version)) as events:
+            await anext(events)

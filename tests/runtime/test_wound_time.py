@@ -13,7 +13,7 @@ from lamina.app import App
 from lamina.clock import PacedClock, WallClock, pass_time
 from lamina.embedded import EmbeddedCluster
 from lamina.errors import BadRequest, Conflict, Forbidden
-from lamina.faults import Silence
+from lamina.faults import Silence, Slow
 from lamina.objects import conditions, meta
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Ref
@@ -228,6 +228,22 @@ async def test_a_day_that_is_wound_does_not_wait_for_an_answer_that_never_comes(
     faults.clear()
     await wind(cluster, timedelta(seconds=10))
     assert await ready(cluster) == 1
+
+
+async def test_a_day_that_is_wound_waits_for_answers_that_are_late(cluster: EmbeddedCluster) -> None:
+    """Also where others get none."""
+    client, faults = cluster.client(), cluster.api.faults
+    faults.add(Silence(resources=("configmaps",)))
+    faults.add(Slow(seconds=0.1, resources=("pods",), verbs=("create",)))
+    async with asyncio.TaskGroup() as others:
+        others.create_task(client.list(("v1", "ConfigMap"), "default"))
+        await client.create(deployment(1, "web:1"))
+
+        await wind(cluster, timedelta(seconds=10))
+
+        assert await ready(cluster) == 1
+        assert [entry.met > 0 for entry in faults.entries] == [True, True]
+        faults.clear()
 
 
 async def ready(cluster: EmbeddedCluster) -> int:
