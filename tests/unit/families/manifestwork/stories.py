@@ -7,7 +7,7 @@ rollout is checked after each write, whatever has gone wrong before it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -200,6 +200,12 @@ def outcome(paper: Paper) -> Any:
     return paper.revs(), sorted(used), (paper.row(), bool(paper.aborted), paper.current, paper.update)
 
 
+def halted(paper: Paper) -> Any:
+    """Return the same of a rollout that stops half-way: how many it went to depends on when the first was heard."""
+    have, *rest = outcome(paper)
+    return sorted(set(have.values())), *rest
+
+
 def deeds(paper: Paper) -> Any:
     """Return what is the same whoever dies: what was sent to whom, nothing of it twice, and which revisions are kept."""
     assert isinstance(paper, Fleet)
@@ -221,6 +227,7 @@ class _Way(NamedTuple):
     groups: Mapping[int, Sequence[str]] = {0: ("c1", "c2", "c3", "c4")}
     counted: bool = True
     """Whether what was sent is the same whoever dies."""
+    leads_to: Callable[[Paper], Any] = outcome
     further: Obj | None = None
     """The strategy of a second placement, which has two clusters more."""
 
@@ -273,7 +280,11 @@ WAYS: Mapping[str, tuple[_Way, Sequence[str]]] = {
     ),
     "after a soak": (_Way(progressive(minSuccessTime="3s")), _IN_ANY_WAY),
     "one may fail": (_Way(progressive(maxFailures=1)), _IN_ANY_WAY),
-    "nobody turns round": (_Way(progressive(failureStrategy="")), _IN_ANY_WAY),
+    "nobody turns round": (
+        _Way(progressive(failureStrategy="")),
+        tuple(name for name in _IN_ANY_WAY if name != "an abort"),
+    ),
+    "everybody stops": (_Way(progressive(failureStrategy=""), leads_to=halted), ("an abort",)),
     "two placements": (_Way(progressive(), at_once=4, further=progressive(failureStrategy="")), _IN_ANY_WAY),
 }
 
@@ -297,7 +308,7 @@ def scenarios() -> Iterator[Scenario]:
                     nothing_in_use_is_forgotten,
                     nothing_is_forgotten_within_the_limit,
                 ),
-                outcome=outcome,
+                outcome=way.leads_to,
                 deeds=deeds if way.counted else kept,
                 ends=timedelta(minutes=2),
                 lasts=way.lasts,
