@@ -269,3 +269,32 @@ async def test_certificates_that_make_no_sense_are_named(broken: dict[str, Any],
     async with transport(Access(server="https://127.0.0.1:1", **broken)) as http:
         with pytest.raises(SettingsError, match=complaint):
             await http.request("GET", "/version", headers={})
+
+
+async def test_a_stream_that_is_left_holds_no_connection_whatever_the_other_side_does(tmp_path: Path) -> None:
+    """Whoever takes leave in secret waits for the other to do so, too; the loop may end before that."""
+    made = ensure_certificates(tmp_path, ["127.0.0.1"], "admin", ())
+    tls = SSLContext(PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made.server.certificate, made.server.key)
+    endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+    begun, left = asyncio.Event(), asyncio.Event()
+
+    async def stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(endless)
+        begun.set()
+        await left.wait()
+        writer.transport.abort()
+
+    async with await asyncio.start_server(stream, "127.0.0.1", 0, ssl=tls) as server:
+        host, port = server.sockets[0].getsockname()
+        access = Access(server=f"https://{host}:{port}", authority=made.authority.certificate_pem)
+        async with transport(access) as http:
+            response = await http.request("GET", "/x", headers={}, streams=True)
+            await begun.wait()
+            held = response._answer.connection.transport.get_extra_info("socket")  # type: ignore[attr-defined]
+
+            await response.close()
+
+            assert held.fileno() == -1
+            left.set()

@@ -189,7 +189,13 @@ class _Response:
             raise Unreachable(f"{self._asked}: the stream broke off: {_words(error)}") from error
 
     async def close(self) -> None:
+        connection = self._answer.connection
+        transport = connection.transport if connection is not None else None
         self._answer.close()
+        if transport is not None:
+            # Who takes leave in secret waits for the other to do so, too, and the loop may end before.
+            transport.abort()
+            await asyncio.sleep(0)
 
 
 def _words(error: BaseException) -> str:
