@@ -44,6 +44,7 @@ from lamina.server.sqlite import SqliteStore
 from lamina.server.store import Store
 from lamina.settings import Settings, home
 from lamina.stages import load_stages
+from lamina.timekeeping import Timekeeper
 
 if TYPE_CHECKING:
     from lamina.agents import EmbeddedHub, FormerHub
@@ -106,6 +107,7 @@ class App:
         self.token = _token(folder / "token")
         self.store = self._open_store()
         self._stack.push_async_callback(self.store.close)
+        timekeeper = self._keep_time()
         opened = open_socket(self.settings.host, self.settings.port)
         self._stack.callback(opened.close)
         host, self._port = opened.getsockname()[:2]
@@ -125,6 +127,9 @@ class App:
         self.api.administration.settled = self.settled
         listener = await self._listen(opened)
         tasks = await self._stack.enter_async_context(Background())
+        if timekeeper is not None:
+            self.api.administration.wound = timekeeper.note
+            tasks.start(timekeeper.keep())
         tasks.start(forget_old_versions(self.store, self.settings.history))
         await self._stack.enter_async_context(self.cluster)
         self._stack.push_async_callback(self.clusters.stop)
@@ -209,6 +214,15 @@ class App:
         if self.data is None:
             return MemoryStore()
         return SqliteStore.open(self.data)
+
+    def _keep_time(self) -> Timekeeper | None:
+        """Have the clock go on from where it had got to, where what it stamped is kept."""
+        if self.data is None or not isinstance(self.clock, PacedClock):
+            return None
+        kept = Timekeeper(self.store, self.clock)
+        kept.resume()
+        self._stack.push_async_callback(kept.note)
+        return kept
 
     async def _listen(self, opened: socket) -> Listener:
         pair = self.certificates.server

@@ -69,6 +69,9 @@ CRD = {
     },
 }
 
+_A_REAL_ONES = (b"resourceVersion should not be set", b"target.name: Required value")
+"""What a real server calls its own fault, too."""
+
 
 class Fixture:
     """A server in memory, asked without HTTP."""
@@ -225,5 +228,5 @@ def test_no_request_is_the_servers_fault_and_a_refused_one_stores_nothing(
         assert isinstance(answer.body, bytes)
         status = orjson.loads(answer.body)
         assert status["kind"] == "Status" and status["message"] and status["code"] == answer.status
-    known = answer.status == 500 and b"resourceVersion should not be set" in bytes(answer.body)  # type: ignore[arg-type]
+    known = answer.status == 500 and any(words in bytes(answer.body) for words in _A_REAL_ONES)  # type: ignore[arg-type]
     assert answer.status < 500 or answer.status == 504 or known, answer.body

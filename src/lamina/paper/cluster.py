@@ -252,16 +252,18 @@ class Paper:
     def answer(self, question: Question) -> Answer:
         """Answer what a planner asks, as a server and its hooks would."""
         match question:
-            case Read(ref):
+            case Read(ref, whole=whole):
                 ref = ref._replace(cluster="")
                 self.look(GroupKind(ref.group, ref.kind))
                 if self.kinds.find(ref.api_version, ref.kind) is None:
                     return Unserved()
                 there = self.at(ref)
-                return Found(there) if there is not None else Absent()
+                if there is None:
+                    return Absent()
+                return Found(there if whole else _partial(there))
             case ReadAll(what, namespace):
                 self.look(what.group_kind)
-                return Listed(tuple(self.listed(what, namespace)))
+                return Listed(tuple(map(_partial, self.listed(what, namespace))))
             case Follow(kind=what):
                 self.look(what.group_kind)
                 return Listed(tuple(one for one in self.listed(what) if question.matches(one)))
@@ -404,3 +406,8 @@ class Paper:
         fresh = [kind for kind in brings if (kind.api_version, kind.kind) not in known]
         if fresh or brought.difference(brings):
             self.kinds = Kinds([*(one for one in self.kinds.versions() if one not in brought), *fresh])
+
+
+def _partial(obj: Made) -> Made:
+    """Return what is read of an object where nobody asks for the whole of it."""
+    return {name: obj[name] for name in ("apiVersion", "kind", "metadata")}

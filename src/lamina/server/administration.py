@@ -32,12 +32,13 @@ LONGEST = timedelta(days=3660)
 
 
 class Administration:
-    """The pages of one server; `clock` and `settled` are set by whoever has them."""
+    """The pages of one server; `clock`, `settled` and who hears that it was `wound` are set by whoever has them."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
         self.clock: Clock | None = None
         self.settled: Callable[[], Awaitable[None]] = _at_once
+        self.wound: Callable[[], Awaitable[None]] = _at_once
 
     async def serve(self, request: Request) -> Answer | None:
         """Answer a request for one of these pages; None for any other."""
@@ -115,6 +116,7 @@ class Administration:
             # It may take hours, and whoever does not wait for it any more does not want it any more.
             request.held = True
             await pass_time(self.clock, timedelta(seconds=wind), self.settled)
+        await self.wound()
         return json_answer(_told(self.clock))
 
 

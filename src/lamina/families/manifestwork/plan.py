@@ -213,13 +213,9 @@ def _roll(view: View, revisions: Album, answers: Answers, now: datetime) -> Plan
 
 
 def _is_still(view: View, answer: Answer | None) -> bool:
-    """Say whether a replica set asks for what it was seen to ask for, and says what it was seen to say."""
-    return (
-        isinstance(answer, Found)
-        and meta.uid(answer.obj) == meta.uid(view.obj)
-        and meta.generation(answer.obj) == meta.generation(view.obj)
-        and (answer.obj.get("status") or {}) == view.status
-    )
+    """Say whether a replica set is the one that was seen."""
+    version = meta.resource_version(view.obj)
+    return isinstance(answer, Found) and meta.resource_version(answer.obj) == version
 
 
 def _reason(view: View) -> str:
