@@ -147,7 +147,13 @@ async def leave(hub: Client, name: str) -> None:
     agent to say so. A namespace that the hub did not make for it is somebody else's,
     and stays with all that is theirs in it.
     """
+    # First of all: as long as it is there, works are made for it.
     await _end(hub, Ref(_CLUSTER, CLUSTER.kind, "", name))
+    await _clear(hub, name)
+
+
+async def _clear(hub: Client, name: str) -> None:
+    """Have a hub forget what it had for a cluster."""
     for work in (await hub.list((WORK_VERSION, WORK.kind), name)).items:
         left = [one for one in meta.finalizers(work) if one != WORK_CLEANUP]
         with suppress(NotFound):
@@ -207,11 +213,16 @@ class FormerHub:
 
     async def leave(self, name: str) -> None:
         """Have what the hub had for a cluster forgotten, unless that is a cluster of somebody else by now."""
-        with suppress(UnknownKind, NotFound):
-            known = (await self._client.get(Ref(_CLUSTER, CLUSTER.kind, "", name))).get("spec") or {}
-            ways = known.get("managedClusterClientConfigs") or ()
-            if any(str(one.get("url")).endswith(f"/clusters/{name}") for one in ways):
-                await leave(self._client, name)
+        registered = Ref(_CLUSTER, CLUSTER.kind, "", name)
+        try:
+            known = (await self._client.get(registered)).get("spec") or {}
+        except (UnknownKind, NotFound):
+            return
+        ways = known.get("managedClusterClientConfigs") or ()
+        if any(str(one.get("url")).endswith(f"/clusters/{name}") for one in ways):
+            # Last of all: nobody makes works here, and whoever goes on after a death knows by it whose all this is.
+            await _clear(self._client, name)
+            await _end(self._client, registered)
 
 
 def identity(name: str) -> Identity:

@@ -235,6 +235,9 @@ class Clusters:
 
     async def _heard(self, tell: Callable[[str], Awaitable[None]], name: str) -> bool:
         """Tell a hub of a cluster that comes or goes, and say whether it heard; if not, it is told again."""
+        if self._stopping:
+            # At the next start it is told.
+            return False
         try:
             async with asyncio.timeout(_PATIENCE):
                 await tell(name)
@@ -269,12 +272,19 @@ class Clusters:
         while self._unheard or any(record.ending for record in self._records().values()):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST)
-            async with self._turn:
-                for name in sorted(self._unheard):
-                    await self._join(name)
-                for record in self._records().values():
-                    if record.ending:
-                        await self._forget(record)
+            for name in sorted({*self._unheard, *self._records()}):
+                # Whoever adds or removes one meanwhile does not wait for all of these.
+                async with self._turn:
+                    if not await self._told(name):
+                        break
+
+    async def _told(self, name: str) -> bool:
+        """Tell a hub of one cluster that it has not heard of, and say whether it hears."""
+        if name in self._unheard:
+            await self._join(name)
+            return name not in self._unheard
+        record = self._records().get(name)
+        return record is None or not record.ending or await self._forget(record)
 
     def _records(self) -> dict[str, _Record]:
         """Return what is remembered of each cluster."""

@@ -15,12 +15,14 @@ from typing import Final
 import orjson
 
 from lamina.clock import PacedClock
+from lamina.errors import LaminaError
+from lamina.logs import log as logger
 from lamina.server.log import Log
 from lamina.server.store import Key
 
 _PLACE: Final = Key("/clock", "", "clock")
 _EVERY = 5.0
-"""How many seconds may pass before it is noted that a clock goes at a pace of its own."""
+"""How often, in seconds, it is noted how far a clock has got that goes at a pace of its own."""
 _NONE, _NEWS = timedelta(0), timedelta(seconds=1)
 
 
@@ -38,18 +40,21 @@ class Timekeeper:
             self._clock.wind(max(_NONE, self._noted - self._ahead()))
 
     async def note(self) -> None:
-        """Take note of how far the clock is ahead now, if that is news."""
-        ahead = max(_NONE, self._ahead())
+        """Take note of how far the clock is ahead now, if that is news; of a fast one, how far it will be soon."""
+        ahead = max(_NONE, self._ahead() + timedelta(seconds=_EVERY) * max(0.0, self._clock.speed - 1))
         if abs(ahead - self._noted) >= _NEWS:
-            self._noted = ahead
             noted = {"metadata": {"name": _PLACE.name}, "ahead": ahead.total_seconds()}
             await self._log.append(_PLACE, noted)
+            self._noted = ahead
 
     async def keep(self) -> None:
         """Take note again and again: a clock that runs faster gets ahead by itself."""
         while True:
             await asyncio.sleep(_EVERY)
-            await self.note()
+            try:
+                await self.note()
+            except LaminaError as refused:
+                logger.warning("how far the clock is ahead could not be noted", because=str(refused))
 
     def _ahead(self) -> timedelta:
         return self._clock.now() - datetime.now(UTC)

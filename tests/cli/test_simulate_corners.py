@@ -186,3 +186,13 @@ async def test_who_may_not_see_everything_is_told_what_is_missing(
     )
     assert await on_a_copy(cluster.embedded.client(), (), play) >= 1
     assert capsys.readouterr().err == ""
+
+
+def test_a_kind_of_ones_own_may_be_called_a_list(files: Path, lamina: Lamina) -> None:
+    (files / "allow.yaml").write_text(
+        "{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a}, spec: {}}"
+    )
+
+    told = lamina("simulate", "allow.yaml", "--state", "state.yaml", code=1)
+
+    assert "nobody serves kind AllowList" in told.stderr

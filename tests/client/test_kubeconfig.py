@@ -330,3 +330,75 @@ def test_what_is_no_pod_is_told_so(tmp_path: Path) -> None:
         in_cluster("", "", tmp_path)
     with pytest.raises(SettingsError, match=r"token: a pod's service account has this file"):
         in_cluster("10.0.0.1", "443", tmp_path)
+
+
+ADDED = {
+    "clusters": """- name: real
+  cluster: {server: "https://real.example/clusters/real"}
+""",
+    "users": """- name: real
+  user:
+    token: theirs
+""",
+    "contexts": """- name: real
+  context:
+    cluster: real
+    user: real
+""",
+}
+
+
+def test_what_somebody_wrote_by_hand_stays_whatever_it_looks_like(tmp_path: Path) -> None:
+    """Even if it looks like ours, or leads to a cluster below another server."""
+    file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
+    write_kubeconfig(file, first, others=clusters("east"))
+    text = file.read_text()
+    for section, entry in ADDED.items():
+        text = text.replace(f"{section}:\n", f"{section}:\n{entry}", 1)
+    file.write_text(f"extensions: {{a: {{b: 1}}}}\n{text}")
+
+    for others in (("east", "west"), ()):
+        write_kubeconfig(file, first, others=clusters(*others))
+
+        assert read_kubeconfig(file, "real").token == "theirs"
+        assert yaml.safe_load(file.read_text())["extensions"] == {"a": {"b": 1}}
+
+
+def test_clusters_of_a_server_that_listens_elsewhere_now_go(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="one"), others=clusters("east"))
+    # Somebody else has written to it since.
+    file.write_text(f"{file.read_text()}\n")
+
+    write_kubeconfig(file, Access(server="https://127.0.0.1:2", token="one"), others={})
+
+    assert [one["name"] for one in yaml.safe_load(file.read_text())["clusters"]] == ["lamina"]
+
+
+@pytest.mark.parametrize("odd", [b"- a", b"a: [", b"\tclusters: []", b"\xff\xfe"])
+def test_what_is_no_kubeconfig_is_set_aside(tmp_path: Path, odd: bytes) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_bytes(odd)
+
+    write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="one"), others={})
+
+    assert (tmp_path / "kubeconfig.old").read_bytes() == odd
+
+
+def test_a_context_of_no_cluster_that_could_be_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("contexts: [{name: odd, context: {cluster: [a]}}]")
+
+    write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="one"), others={})
+
+    assert [one["name"] for one in yaml.safe_load(file.read_text())["contexts"]] == ["lamina", "odd"]
+
+
+def test_where_a_kubeconfig_is_a_link_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "link"
+    file.symlink_to(tmp_path / "kubeconfig")
+
+    write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="one"), others={})
+
+    assert file.is_symlink()
+    assert read_kubeconfig(tmp_path / "kubeconfig").token == "one"

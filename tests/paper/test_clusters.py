@@ -7,13 +7,13 @@ import pytest
 
 from lamina.core.controller import EVERYWHERE, AnyController, Controller, Watch, itself, only
 from lamina.core.plan import NOTHING, Create, Plan, change, one_stage
-from lamina.core.questions import Answers, Found, Question, Read, Review
+from lamina.core.questions import Answers, Follow, Found, Listed, Question, Read, Review
 from lamina.core.world import Change, World
 from lamina.errors import UnknownCluster
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
-from lamina.paper import Desk, Paper, Play, planned, settle
-from lamina.paper.kinds import CONFIG_MAP, make
+from lamina.paper import Desk, Key, Paper, Play, planned, settle
+from lamina.paper.kinds import CONFIG_MAP, WIDGET, make
 
 CONFIG_MAPS = only("", "ConfigMap")
 
@@ -171,3 +171,38 @@ def test_questions_are_put_to_the_cluster_they_name() -> None:
     read, review = (heard[0].get(one) for one in asked)
     assert isinstance(read, Found)
     assert review == Found({"spec": {}, "status": {"allowed": True}})
+
+
+def test_what_is_followed_is_seen_as_it_was_heard_of() -> None:
+    """Like everything else that somebody remembers: who is shown the past is shown it here, too."""
+    paper = Paper()
+    paper.create(make(WIDGET, "w"))
+    follow = Follow(kind=CONFIG_MAP, namespaces=None, names=None)
+    told: list[int] = []
+
+    def plan(view: Obj, answers: Answers, now: datetime) -> Plan:
+        found = answers.get(follow)
+        assert isinstance(found, Listed)
+        told.append(len(found.objects))
+        return NOTHING
+
+    curious: Controller[Obj] = Controller(
+        name="curious",
+        watches=(Watch(selects=only("ex.example.com", "Widget"), concerns=itself),),
+        gather=lambda world, ref: world.get(ref),
+        questions=lambda view, answers: () if follow in answers else (follow,),
+        plan=plan,
+    )
+    desk = Desk(paper, (curious,))
+    while desk.step():
+        pass
+    desk.sight.holds = True
+    paper.create(make(CONFIG_MAP, "new"))
+    desk.turns.add(Key("curious", WIDGET.ref("default", "w")))
+    while desk.step():
+        pass
+    desk.sight.let_go(CONFIG_MAP.group_kind)
+    while desk.step():
+        pass
+
+    assert told == [0, 0, 1]

@@ -1,6 +1,7 @@
 """One cluster in this process, without a listener."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,25 @@ async def test_work_in_the_background_does_not_end_without_a_word(capsys: pytest
         await asyncio.sleep(0)
 
     assert "work in the background failed" in capsys.readouterr().err
+
+
+async def test_who_has_ended_is_not_at_work_whatever_they_were_to_look_at_later() -> None:
+    clock = ManualClock()
+    later: Controller[Obj] = Controller(
+        name="later",
+        watches=(Watch(selects=only("", "ConfigMap"), concerns=itself),),
+        gather=lambda world, ref: world.get(ref),
+        plan=lambda view, answers, now: Plan(look_again=timedelta(hours=1)),
+    )
+    managers: list[Manager] = []
+
+    def also(cluster: EmbeddedCluster) -> Manager:
+        managers.append(Manager(cluster.client(), (later,), clock))
+        return managers[0]
+
+    async with EmbeddedCluster(OFF, clock=clock, also=(also,)) as cluster:
+        await cluster.client().create(config_map("settings"))
+        await cluster.settled()
+    clock.wind(timedelta(hours=2))
+
+    assert not managers[0]._is_busy()

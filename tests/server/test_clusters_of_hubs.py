@@ -127,3 +127,23 @@ async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_pa
         assert (await client_of(app, "").get(CLUSTER))["spec"]["hubAcceptsClient"]
         with pytest.raises(InternalError, match="failed calling webhook"):
             await client_of(app, "").create(config_map("refused"))
+
+
+async def test_an_end_that_was_cut_short_while_the_hub_is_none_goes_on_where_it_was(tmp_path: Path) -> None:
+    """What says whose all of it is goes last."""
+    hub = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
+    async with App(hub) as app:
+        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await client_of(app, "").create(work("old", "a"))
+        await until_there(client_of(app, "a"), at("old"))
+
+    async with App(Settings(data=tmp_path, port=0, families="none")) as app:
+        first = client_of(app, "")
+        fault = app.cluster.api.faults.add(Refuse(code=503, verbs=("list",), resources=("manifestworks",)))
+        await app.clusters.remove("a")
+        assert (await first.get(Ref(*WORKS, "a", "old")))["spec"]
+
+        app.cluster.api.faults.remove(fault.id)
+
+        await until_gone(first, Ref(*WORKS, "a", "old"))
+        await until_gone(first, CLUSTER)

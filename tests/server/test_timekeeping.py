@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import orjson
+import pytest
 
 from lamina.app import App
 from lamina.clock import PacedClock
+from lamina.errors import StoreError
 from lamina.objects.times import moment
 from lamina.server.memory import MemoryStore
 from lamina.settings import Settings
@@ -82,3 +84,35 @@ async def test_a_server_whose_clock_is_the_wall_writes_nothing_of_it(tmp_path: P
         await Timekeeper(app.store, PacedClock()).note()
 
         assert app.store.version == before
+
+
+async def test_what_could_not_be_noted_is_noted_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, clock = MemoryStore(), PacedClock()
+    keeper = Timekeeper(log, clock)
+    clock.wind(DAY)
+    with monkeypatch.context() as broken:
+        broken.setattr(log, "append", _refuse)
+        with pytest.raises(StoreError):
+            await keeper.note()
+
+    await keeper.note()
+    again = PacedClock()
+    Timekeeper(log, again).resume()
+    await log.close()
+
+    assert again.now() > datetime.now(UTC) + DAY / 2
+
+
+async def _refuse(*_: object) -> None:
+    raise StoreError("the disk is full")
+
+
+async def test_of_a_fast_clock_it_is_noted_how_far_it_will_have_got_by_the_next_time() -> None:
+    log, clock = MemoryStore(), PacedClock(DAY.total_seconds())
+
+    await Timekeeper(log, clock).note()
+    again = PacedClock()
+    Timekeeper(log, again).resume()
+    await log.close()
+
+    assert again.now() > datetime.now(UTC) + 4 * DAY

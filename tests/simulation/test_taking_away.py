@@ -14,7 +14,7 @@ from lamina.paper.kinds import CONFIG_MAP, POD, make
 from lamina.simulation import Manner, Simulation, read_failures
 from lamina.simulation.simulation import CHANGE
 from lamina.simulation.standins import Readiness
-from lamina.testing.builders import config_map, definition
+from lamina.testing.builders import config_map, definition, deployment
 from tests.simulation.test_simulation import FLOCK, FLOCKS, HOUR, flock, hook, simulation
 
 FLOCK_KIND = meta.ref(definition("Flock"))
@@ -143,3 +143,28 @@ def test_who_applied_only_a_status_by_the_server_applies_the_rest_as_ever(subres
 
     assert (ANNOTATION in meta.annotations(made)) == (subresource == "status")
     assert ("colour" in made["data"]) == (subresource == "status")
+
+
+def test_what_was_made_and_went_again_has_not_ended_well() -> None:
+    played = simulation()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "nobody"}
+    played.apply(make(CONFIG_MAP, "settings", ownerReferences=[owner]))
+    played.run(HOUR)
+
+    assert [(one.well, one.state) for one in played.endings()] == [(False, "gone")]
+
+
+def test_what_went_and_came_again_by_another_has_gone() -> None:
+    played = simulation()
+    played.apply(deployment("web", replicas=1))
+    played.run(timedelta(minutes=1))
+    (pod,) = played.paper.listed(POD)
+    (replicas,) = [ref for ref in played.paper.objects if ref.kind == "ReplicaSet"]
+
+    played.delete(replicas)
+    played.run(HOUR)
+
+    assert meta.uid(played.paper.get(replicas))
+    (ending,) = [one for one in played.endings() if one.ref.kind == "ReplicaSet"]
+    assert (ending.well, ending.state) == (True, "gone")
+    assert played.paper.at(meta.ref(pod)) is None

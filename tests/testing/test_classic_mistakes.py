@@ -189,12 +189,12 @@ def collector(owners: Kind, children: Kind, *, looks: bool) -> AnyController:
 
     def questions(view: tuple[Obj, Obj | None], answers: Answers) -> tuple[Question, ...]:
         child, owner = view
-        asked = Read(ref=owners.ref("default", meta.name(child)))
+        asked = Read(ref=owners.ref("default", meta.name(child)), whole=True)
         return (asked,) if looks and owner is None and asked not in answers else ()
 
     def plan(view: tuple[Obj, Obj | None], answers: Answers, now: datetime) -> Plan:
         child, owner = view
-        asked = Read(ref=owners.ref("default", meta.name(child)))
+        asked = Read(ref=owners.ref("default", meta.name(child)), whole=True)
         gone = owner is None and (not looks or isinstance(answers.get(asked), Absent))
         return one_stage("end it", [delete(child)] if gone else [], because="it belongs to nobody")
 
@@ -237,7 +237,7 @@ def test_who_deletes_what_it_has_seen_no_owner_of_yet_is_found_whichever_it_is_t
 
 def resizer(*, looks: bool) -> AnyController:
     """Return a controller with a child while its widget has a size; one that looks asks about it before it ends one."""
-    asked = Read(ref=W)
+    asked = Read(ref=W, whole=True)
 
     def gather(world: World, ref: Ref) -> tuple[Obj, Obj | None] | None:
         owner = world.get(ref)

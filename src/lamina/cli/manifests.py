@@ -57,10 +57,16 @@ def _objects(file: Path) -> list[Made]:
         if document is None:
             continue
         manifest = _checked(file, document, "kind")
-        items = manifest.get("items") or [] if manifest["kind"].endswith("List") else [manifest]
+        items = manifest.get("items") or [] if _is_list(manifest) else [manifest]
         for one in items if isinstance(items, list) else [items]:
             found.append(_checked(file, one, "kind", "apiVersion", "metadata"))
     return found
+
+
+def _is_list(manifest: Made) -> bool:
+    """Say whether a manifest holds others; somebody may have called a kind of their own AllowList."""
+    named = manifest["kind"].endswith("List") and isinstance(manifest.get("items"), list)
+    return named or manifest["kind"] == "List"
 
 
 def _checked(file: Path, document: object, *needs: str) -> Made:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import click
 
@@ -234,7 +234,7 @@ async def on_a_copy(
 
     def fetch(kind: Kind) -> Sequence[Obj]:
         if kind.group_kind not in fetched:
-            fetched[kind.group_kind] = asyncio.run_coroutine_threadsafe(listed(kind), loop).result()
+            fetched[kind.group_kind] = _waited_for(loop, lambda: listed(kind))
         return fetched[kind.group_kind]
 
     try:
@@ -253,13 +253,29 @@ async def _aside(
     calls = Calls(local=files.find if hooks else lambda url: None)
 
     def call(question: Call) -> Answer:
-        return asyncio.run_coroutine_threadsafe(calls.call(question), loop).result()
+        return _waited_for(loop, lambda: calls.call(question))
 
     try:
         return await _in_a_thread(lambda: play(Outside(call, files.manifests, fetch)))
     finally:
         await files.close()
         await calls.close()
+
+
+def _waited_for(loop: asyncio.AbstractEventLoop, begin: Callable[[], Coroutine[Any, Any, Played]]) -> Played:
+    """Have something done in a loop that runs elsewhere, and wait for it; nothing is begun in one that has ended."""
+    done: Future[Played] = Future()
+
+    def finish(task: asyncio.Task[Played]) -> None:
+        if task.cancelled():
+            done.cancel()
+        elif (failure := task.exception()) is not None:
+            done.set_exception(failure)
+        else:
+            done.set_result(task.result())
+
+    loop.call_soon_threadsafe(lambda: loop.create_task(begin()).add_done_callback(finish))
+    return done.result()
 
 
 async def _in_a_thread(work: Callable[[], Played]) -> Played:

@@ -14,6 +14,7 @@ import os
 import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,22 @@ from msgspec import Struct
 from lamina.client.kubeconfig import Access
 
 _HEAD = {"apiVersion": "v1", "kind": "Config"}
+_SEAL = "# as it was written: "
 _CURRENT = "current-context:"
 _SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
 class _Kept(Struct, frozen=True):
-    """What was in a file that is not ours to write: the current context, namespaces of ours, and other entries."""
+    """What was in a file that is not ours to write: the current context, namespaces of ours, and everything else."""
 
     current: str = ""
     namespaces: Mapping[str, str] = {}
     entries: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+    rest: Mapping[str, Any] = {}
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.rest or any(self.entries.values()) or set(self.namespaces.values()) - {"default"})
 
 
 class _Theirs(dict[str, Any]):
@@ -48,9 +55,12 @@ def write_kubeconfig(
     kubeconfig that works. Of the contexts, `name` is the current one. Where there
     may be others, what somebody else wrote to the file that is there already stays:
     which of them is the current one, in which namespace, and whatever leads elsewhere.
+    One that cannot be read is set aside, with `.old` after its name.
     """
+    # Where it is a link, what it leads to is what is meant.
+    file = file.resolve()
     every = {name: access, **(others or {})}
-    kept = _kept(file, every) if others is not None else _Kept()
+    kept = _kept(file, name, every) if others is not None else _Kept()
     theirs = {section: [_Theirs(one) for one in kept.entries.get(section, ())] for section in _SECTIONS}
     contexts = [
         {
@@ -63,7 +73,10 @@ def write_kubeconfig(
         }
         for one, access in every.items()
     ]
-    here = {*every, *(one["name"] for one in theirs["contexts"] if one["context"].get("cluster") in every)}
+    here = {
+        *every,
+        *(one["name"] for one in theirs["contexts"] if str(one["context"].get("cluster")) in every),
+    }
     document = {
         **_HEAD,
         "clusters": [
@@ -76,16 +89,20 @@ def write_kubeconfig(
         ],
         "contexts": [*contexts, *theirs["contexts"]],
         "current-context": kept.current if kept.current in here else name,
+        **{key: _Theirs(value) for key, value in kept.rest.items()},
     }
-    _replace(file, _text(document))
+    text = _text(document)
+    _replace(file, text + _seal(text) if kept.is_nothing else text)
 
 
-def _kept(file: Path, every: Mapping[str, Access]) -> _Kept:
+def _kept(file: Path, name: str, every: Mapping[str, Access]) -> _Kept:
     """Return what is in a file that is there, and is not ours to write."""
     try:
         text = file.read_text()
-    except (OSError, UnicodeDecodeError):
+    except FileNotFoundError:
         return _Kept()
+    except (OSError, UnicodeDecodeError):
+        return _set_aside(file)
     if _is_all_ours(text):
         return _Kept(_current(text))
     # Only now: it takes long to load.
@@ -94,20 +111,40 @@ def _kept(file: Path, every: Mapping[str, Access]) -> _Kept:
     try:
         document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
+        return _set_aside(file)
+    if document is None:
         return _Kept()
-    return _theirs(document, every) if isinstance(document, Mapping) else _Kept()
+    return _theirs(document, name, every) if isinstance(document, Mapping) else _set_aside(file)
+
+
+def _set_aside(file: Path) -> _Kept:
+    """Keep a file that is no kubeconfig, beside the one that is to be there."""
+    file.replace(file.with_name(f"{file.name}.old"))
+    return _Kept()
+
+
+def _seal(text: str) -> str:
+    """Return the line by which a file is known again that nobody else has written to."""
+    return f"{_SEAL}{sha256(text.encode()).hexdigest()}\n"
 
 
 def _is_all_ours(text: str) -> bool:
-    """Say whether a file is as we write one where there is nothing to keep but the current context."""
-    plain = text.count("namespace:") == text.count('namespace: "default"')
-    return text.startswith(_text(_HEAD)) and "\n- {" not in text and plain
+    """Say whether a file is as we wrote it, with nothing of anybody else's in it but the current context."""
+    written, mark, _ = text.rpartition(_SEAL)
+    return bool(mark) and text == written + _seal(written)
 
 
-def _theirs(document: Mapping[str, Any], every: Mapping[str, Access]) -> _Kept:
+def _theirs(document: Mapping[str, Any], name: str, every: Mapping[str, Access]) -> _Kept:
     found = {section: _named(document.get(section), inner) for section, inner in _SECTIONS.items()}
-    # Whatever else is called after a cluster of a server is one that there was.
-    ours = {*every, *(one for one, entry in found["clusters"].items() if _is_beside_a_first(one, entry))}
+    first = found["clusters"].get(name, {}).get("cluster") or {}
+    places = {every[name].server, str(first.get("server") or every[name].server)}
+    # Whatever else is called after a cluster of this server is one that there was.
+    beside = {
+        one
+        for one, entry in found["clusters"].items()
+        if entry["cluster"].get("server") in {f"{place}/clusters/{one}" for place in places}
+    }
+    ours = {*every, *beside}
     entries = {
         section: [entry for one, entry in found[section].items() if one not in ours]
         for section in ("clusters", "users")
@@ -116,14 +153,16 @@ def _theirs(document: Mapping[str, Any], every: Mapping[str, Access]) -> _Kept:
     entries["contexts"] = [
         entry
         for one, entry in found["contexts"].items()
-        if one not in ours and entry["context"].get("cluster") not in gone
+        if one not in ours and str(entry["context"].get("cluster")) not in gone
     ]
     namespaces = {
         one: str(entry["context"].get("namespace") or "")
         for one, entry in found["contexts"].items()
         if one in every
     }
-    return _Kept(str(document.get("current-context") or ""), namespaces, entries)
+    known = {*_HEAD, *_SECTIONS, "current-context"}
+    rest = {key: value for key, value in document.items() if key not in known and isinstance(value, dict)}
+    return _Kept(str(document.get("current-context") or ""), namespaces, entries, rest)
 
 
 def _named(entries: object, inner: str) -> dict[str, Mapping[str, Any]]:
@@ -134,10 +173,6 @@ def _named(entries: object, inner: str) -> dict[str, Mapping[str, Any]]:
         for one in listed
         if isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get(inner), dict)
     }
-
-
-def _is_beside_a_first(name: str, entry: Mapping[str, Any]) -> bool:
-    return str(entry["cluster"].get("server")).endswith(f"/clusters/{name}")
 
 
 def _user(access: Access) -> dict[str, Any]:
@@ -190,7 +225,9 @@ def _text(value: Any, indent: str = "") -> str:
     """Return plain YAML: a server writes its kubeconfig when it is in a hurry, and YAML's writer takes long to load."""
     lines = []
     for key, inner in value.items():
-        if isinstance(inner, dict):
+        if isinstance(inner, _Theirs):
+            lines.append(f"{indent}{key}: {json.dumps(inner, default=str)}\n")
+        elif isinstance(inner, dict):
             lines.append(f"{indent}{key}:\n{_text(inner, indent + '  ')}")
         elif isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
             items = [_item(item, f"{indent}  ") for item in inner]

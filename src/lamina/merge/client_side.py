@@ -53,7 +53,9 @@ def _map_patch(live: Any, last: Any, stated: Obj, schema: Schema | None, *, reta
     patch: Made = {name: None for name in last if name not in stated}
     for name, value in stated.items():
         below = schema.child(name) if schema is not None else None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and below is not None and "replace" in below.patch_strategies:
+            patch[name] = value
+        elif isinstance(value, dict):
             retained = below is not None and "retainKeys" in below.patch_strategies
             patch[name] = _map_patch(live.get(name), last.get(name), value, below, retains=retained)
         elif isinstance(value, list) and below is not None and "merge" in below.patch_strategies:
@@ -75,15 +77,31 @@ def _list_patch(
     if not all(isinstance(one, dict) and key in one for one in (*live, *last, *stated)):
         gone = [one for one in last if one not in stated]
         return {name: list(stated), **({f"$deleteFromPrimitiveList/{name}": gone} if gone else {})}
-    was, said = {one[key]: one for one in live}, {one[key]: one for one in last}
-    retains = "retainKeys" in schema.patch_strategies
-    patches = [
-        _map_patch(was.get(one[key]), said.get(one[key]), one, schema.items, retains=retains)
-        for one in stated
-    ]
+    was, said = _by_key(live, key), _by_key(last, key)
+    retains, items = "retainKeys" in schema.patch_strategies, schema.items
+    patches = []
+    for one in stated:
+        there, then = _taken(was, one[key]), _taken(said, one[key])
+        patch = _map_patch(there, then, one, items, retains=retains)
+        # Of several with one key a patch would change the first: what is as it is stated is left alone.
+        if there is None or items is None or not is_same(strategic_merge(there, patch, items), there):
+            patches.append(patch)
     kept = {one[key] for one in stated}
     gone = [{"$patch": "delete", key: one} for one in said if one not in kept]
-    return {name: [*patches, *gone]}
+    return {name: [*patches, *gone]} if patches or gone or not live else {}
+
+
+def _by_key(elements: Sequence[Any], key: str) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for one in elements:
+        found.setdefault(one[key], []).append(one)
+    return found
+
+
+def _taken(found: Mapping[Any, list[Any]], value: Any) -> Any:
+    """Return the first with a key that nobody has been given yet, if there is one."""
+    left = found.get(value)
+    return left.pop(0) if left else None
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from lamina.core.controller import AnyController, Source, Watch, decide
 from lamina.core.plan import Action, Plan, is_outdated
-from lamina.core.questions import Answer, Answers, Follow, Question, asked_of
+from lamina.core.questions import Answer, Answers, Follow, Listed, Question, asked_of
 from lamina.core.world import Change, everything
 from lamina.errors import (
     HookError,
@@ -30,7 +30,7 @@ from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.paper.cluster import Paper
 from lamina.paper.horizon import Horizon, Worlds
 from lamina.paper.passes import Choose, Key, Pass
-from lamina.paper.sight import Subject
+from lamina.paper.sight import Informer, Subject
 from lamina.paper.turns import Turns, first
 from lamina.runtime.interests import Interests
 from lamina.runtime.memory import Gone, Memory
@@ -216,8 +216,11 @@ class Desk:
             for ref in seat.interests.concerned(change):
                 self.turns.add(Key(seat.controller.name, ref))
 
+        self._followed(follow).listeners.append(hear)
+
+    def _followed(self, follow: Follow) -> Informer:
         sight = self.horizon.on(follow.cluster).sight
-        sight.follow(Subject(follow.kind, everything, "")).listeners.append(hear)
+        return sight.follow(Subject(follow.kind, everything, ""))
 
     def _introduce(self, seat: _Seat) -> None:
         """Tell a controller that has just come of everything there is."""
@@ -285,6 +288,10 @@ class Desk:
             if not any((one.kind, one.cluster) == about for one in (*seat.interests, *followed)):
                 self._overhear(seat, question)
             followed.add(question)
+        if isinstance(question, Follow):
+            # As it is remembered, like everything that is followed, and not as it is.
+            seen = self._followed(question).shelf.every()
+            return Listed(tuple(one for one in seen if question.matches(one)))
         return self.horizon.on(asked_of(question)).paper.answer(question)
 
     def _catch_up(self, key: Key) -> None:

@@ -90,6 +90,8 @@ class Seat:
     def end(self) -> None:
         """Know nobody any more, once all that was begun has ended."""
         self.worker.queue.short_handed = lambda: None
+        # What it was to look at later would have it be at work for ever.
+        self.worker.queue.close()
         self.tasks, self._watches, self._after = [], [], ()
 
     async def take_leave(self) -> None:

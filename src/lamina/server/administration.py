@@ -115,8 +115,12 @@ class Administration:
         if wind is not None:
             # It may take hours, and whoever does not wait for it any more does not want it any more.
             request.held = True
-            await pass_time(self.clock, timedelta(seconds=wind), self.settled)
-        await self.wound()
+            try:
+                await pass_time(self.clock, timedelta(seconds=wind), self.settled)
+            finally:
+                await self.wound()
+        elif speed is not None:
+            await self.wound()
         return json_answer(_told(self.clock))
 
 

@@ -79,6 +79,7 @@ class Trouble:
             try:
                 request.held = True
                 await meeting.after()
+                request.held = False
             except BaseException:
                 await _close(answer)
                 raise

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from lamina.errors import LaminaError
 from lamina.simulation.simulation import Ending, Simulation
 
 
@@ -19,8 +20,17 @@ def blamed(played: Simulation, unchanged: Callable[[], Simulation]) -> list[Endi
     doubtful = [one for one in endings if not one.well and not played.is_changed(one.ref)]
     if not doubtful or not played.has_changes:
         return endings
-    anyway = {(one.ref, one.state) for one in unchanged().endings() if not one.well}
-    return [
-        replace(one, anyway=True) if one in doubtful and (one.ref, one.state) in anyway else one
-        for one in endings
-    ]
+    try:
+        without = unchanged().endings()
+    except LaminaError:
+        # What goes wrong may be about something that only the change brings.
+        return endings
+    anyway = [_how(one) for one in without if not one.well]
+    return [replace(one, anyway=True) if one in doubtful and _how(one) in anyway else one for one in endings]
+
+
+def _how(one: Ending) -> object:
+    """Return how badly somebody stands; names that were given by chance are in the sentence alone."""
+    if one.account is None:
+        return one.ref, one.state, one.because
+    return one.ref, one.state, one.account.goal, dict(one.account.targets)

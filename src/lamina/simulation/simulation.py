@@ -104,7 +104,7 @@ class Simulation:
         self.story: list[Told] = []
         self._loaded: set[GroupKind] = set()
         self._changed: dict[tuple[GroupKind, str, str], Ref] = {}
-        self._deleted: dict[tuple[GroupKind, str, str], Ref] = {}
+        self._deleted: dict[tuple[GroupKind, str, str], tuple[Ref, str]] = {}
         self._rest: Desk | None = None
         self._last: dict[tuple[str, Ref], Pass] = {}
         self.paper = Paper(
@@ -253,9 +253,10 @@ class Simulation:
     def delete(self, ref: Ref) -> None:
         """Ask for the end of an object."""
         self._look(GroupKind(ref.group, ref.kind))
+        there = self.paper.at(ref)
         for kind in take_away(self.paper, ref):
             self._look(kind.group_kind)
-        self._deleted[_whatever_version(ref)] = ref
+        self._deleted[_whatever_version(ref)] = ref, meta.uid(there) if there is not None else ""
         self._changed.pop(_whatever_version(ref), None)
         self._say(ref, "it is to go")
 
@@ -308,10 +309,10 @@ class Simulation:
                 if account is not None:
                     found[_whatever_version(meta.ref(owner))] = self._ending(account, below)
         for key, ref in self._changed.items():
-            if key not in found and (obj := self.paper.at(ref)) is not None:
-                found[key] = _standing(obj)
-        for key, ref in self._deleted.items():
-            found[key] = _leaving(ref, self.paper.at(ref))
+            if key not in found:
+                found[key] = _standing(ref, self.paper.at(ref))
+        for key, (ref, uid) in self._deleted.items():
+            found[key] = _leaving(ref, uid, self.paper.at(ref))
         return list(found.values())
 
     @property
@@ -370,17 +371,22 @@ def _is_trouble(one: Pass, now: datetime) -> bool:
     return not isinstance(one.failure, PlanFailed) or now - one.at <= _RETRIED
 
 
-def _standing(obj: Obj) -> Ending:
+def _standing(ref: Ref, obj: Obj | None) -> Ending:
     """Return how an object stands that nobody rolls anything out for, by what it says of itself."""
+    if obj is None:
+        # A Job that has ended may go by itself; of anything else it is news.
+        return Ending(ref, ref.kind == "Job", "gone", "it went again, by itself or with its owner")
     ref = meta.ref(obj)
     wrong = complaint(GroupKind(ref.group, ref.kind), obj)
     return Ending(ref, False, *wrong) if wrong is not None else Ending(ref, True, "there", "")
 
 
-def _leaving(ref: Ref, obj: Obj | None) -> Ending:
-    """Return how an object stands that was to go."""
+def _leaving(ref: Ref, uid: str, obj: Obj | None) -> Ending:
+    """Return how an object stands that was to go; somebody may have made another of its name."""
     if obj is None:
         return Ending(ref, True, "gone", "")
+    if meta.uid(obj) != uid:
+        return Ending(ref, True, "gone", "another of its name has come")
     held = ", ".join(meta.finalizers(obj))
     return Ending(ref, False, "still there", f"its finalizers hold it: {held}" if held else "")
 

@@ -17,7 +17,7 @@ from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
 from lamina.paper import Desk, Key, Paper, Play
 
-_MARKS = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "deletionTimestamp")
+_MARKS = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 _MOST = 5000
 
 
@@ -54,6 +54,8 @@ def state(paper: Paper) -> Any:
 
 def _unmarked(obj: Obj) -> Made:
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in _MARKS}
+    if "deletionTimestamp" in metadata:
+        metadata["deletionTimestamp"] = "some time"
     if "ownerReferences" in metadata:
         metadata["ownerReferences"] = [
             {name: value for name, value in owner.items() if name != "uid"}

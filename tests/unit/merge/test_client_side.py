@@ -114,3 +114,33 @@ def test_what_is_the_servers_is_not_written_from_a_manifest_that_was_read() -> N
     read = edited(web(MAIN), metadata={"resourceVersion": "7", "managedFields": []})
 
     assert client_side(live, read, WEB) == live
+
+
+def of(api_version: str, kind: str) -> Schema:
+    return next(one.schema for one in builtin_kinds() if (one.api_version, one.kind) == (api_version, kind))
+
+
+def test_ports_that_share_a_number_are_not_taken_for_one() -> None:
+    ports = [
+        {"name": "udp", "port": 53, "protocol": "UDP"},
+        {"name": "tcp", "port": 53, "protocol": "TCP"},
+    ]
+    dns = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "dns"}, "spec": {"ports": ports}}
+    live = annotated(dns)
+
+    assert client_side(live, dns, of("v1", "Service"))["spec"]["ports"] == ports
+
+
+def test_what_is_replaced_as_a_whole_keeps_nothing_that_is_not_stated() -> None:
+    def budget(**labels: str) -> Made:
+        spec = {"selector": {"matchLabels": labels}}
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "a"},
+            "spec": spec,
+        }
+
+    made = client_side(annotated(budget(a="1", b="2")), budget(a="1"), of("policy/v1", "PodDisruptionBudget"))
+
+    assert made["spec"]["selector"] == {"matchLabels": {"a": "1"}}
