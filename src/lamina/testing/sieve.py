@@ -39,7 +39,6 @@ from lamina.testing.story import (
     Telling,
     Wrote,
     state,
-    told_of,
 )
 
 __all__ = [
@@ -131,7 +130,7 @@ def _chosen(count: int, every: int) -> Sequence[int]:
 def _check_rest(telling: Telling) -> None:
     # No assert: pytest, which has this file for a plugin's, would have its say in the report.
     if left := telling.left_to_do():
-        did = ", ".join(map(told_of, left[:5]))
+        did = ", ".join(left[:5])
         raise AssertionError(f"whoever starts anew at the end still finds something to do: {did}")
 
 

@@ -188,13 +188,14 @@ class Telling:
         self.play.until(until)
         self.until = None
 
-    def left_to_do(self) -> Sequence[Action]:
-        """Have somebody start now, and return what they find to do."""
+    def left_to_do(self) -> Sequence[str]:
+        """Have somebody start now, and return what they find to do, and what is in their way."""
         self.desk.leave()
         fresh = Desk(self.paper, _hired(self.scenario.controllers), _hired(self.scenario.sources))
         before = len(self.paper.journal)
         Play(self.paper, fresh, most=_MOST).settle()
-        return self.paper.journal[before:]
+        trouble = [str(one.failure) for one in fresh.passes if one.failure is not None and not one.is_outdated]
+        return [*map(told_of, self.paper.journal[before:]), *trouble]
 
 
 def told_of(action: Action) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lamina.core.plan import Action, Create, Delete, Replace
-from lamina.families.manifestwork.names import HASH, OWNER, REPLICA_SET
+from lamina.families.manifestwork.names import HASH, OWNER, PLACED_BY, REPLICA_SET
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.paper import Paper
@@ -52,7 +52,7 @@ def never_sent_again(wrote: Wrote) -> None:
 
 
 def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
-    """On the way out, no more are on the way than may be; the way back is taken by all at once."""
+    """On the way out, no more of a placement are on the way than may be; the way back is taken by all at once."""
 
     def check(wrote: Wrote) -> None:
         status = _owner(wrote.before).get("status") or {}
@@ -60,9 +60,12 @@ def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
             return
         assert isinstance(wrote.action, Create | Replace)
         tag = meta.labels(wrote.action.obj)[HASH]
+        placement = meta.labels(wrote.action.obj)[PLACED_BY]
         works = [obj for ref, obj in wrote.paper.objects.items() if ref.kind == WORK.kind]
         on_the_way = {
-            meta.namespace(one) for one in works if meta.labels(one)[HASH] == tag and not _is_done(one)
+            meta.namespace(one)
+            for one in works
+            if (meta.labels(one)[HASH], meta.labels(one)[PLACED_BY]) == (tag, placement) and not _is_done(one)
         }
         busy = on_the_way & _selected(wrote.paper)
         assert len(busy) <= at_once, f"{sorted(busy)} are on the way"

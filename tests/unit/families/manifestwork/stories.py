@@ -285,7 +285,7 @@ WAYS: Mapping[str, tuple[_Way, Sequence[str]]] = {
         tuple(name for name in _IN_ANY_WAY if name != "an abort"),
     ),
     "everybody stops": (_Way(progressive(failureStrategy=""), leads_to=halted), ("an abort",)),
-    "two placements": (_Way(progressive(), at_once=4, further=progressive(failureStrategy="")), _IN_ANY_WAY),
+    "two placements": (_Way(progressive(), further=progressive(failureStrategy="")), _IN_ANY_WAY),
 }
 
 

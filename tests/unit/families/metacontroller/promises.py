@@ -91,7 +91,7 @@ def control_never_moves_back_by_itself(wrote: Wrote) -> None:
 
 
 def _wanted(parent: Obj) -> set[str]:
-    return {f"nginx-{number}" for number in range(parent["spec"]["replicas"])}
+    return {f"{kind}-{number}" for kind in ("nginx", "box") for number in range(parent["spec"]["replicas"])}
 
 
 def the_spec_is_somebody_elses(wrote: Wrote) -> None:
