@@ -271,30 +271,50 @@ async def test_certificates_that_make_no_sense_are_named(broken: dict[str, Any],
             await http.request("GET", "/version", headers={})
 
 
-async def test_a_stream_that_is_left_holds_no_connection_whatever_the_other_side_does(tmp_path: Path) -> None:
-    """Whoever takes leave in secret waits for the other to do so, too; the loop may end before that."""
-    made = ensure_certificates(tmp_path, ["127.0.0.1"], "admin", ())
+@asynccontextmanager
+async def taking_no_leave(folder: Path, *said: bytes) -> AsyncIterator[tuple[Access, asyncio.Event]]:
+    """A server in secret that says something, if anything, and then nothing more, whatever is said to it."""
+    made = ensure_certificates(folder, ["127.0.0.1"], "admin", ())
     tls = SSLContext(PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(made.server.certificate, made.server.key)
-    endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
-    begun, left = asyncio.Event(), asyncio.Event()
+    asked, over = asyncio.Event(), asyncio.Event()
 
-    async def stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(endless)
-        begun.set()
-        await left.wait()
+        writer.writelines(said)
+        asked.set()
+        await over.wait()
         writer.transport.abort()
 
-    async with await asyncio.start_server(stream, "127.0.0.1", 0, ssl=tls) as server:
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         host, port = server.sockets[0].getsockname()
-        access = Access(server=f"https://{host}:{port}", authority=made.authority.certificate_pem)
+        try:
+            yield Access(server=f"https://{host}:{port}", authority=made.authority.certificate_pem), asked
+        finally:
+            over.set()
+
+
+async def test_a_stream_that_is_left_holds_no_connection_whatever_the_other_side_does(tmp_path: Path) -> None:
+    """Whoever takes leave in secret waits for the other to do so, too; the loop may end before that."""
+    endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+    async with taking_no_leave(tmp_path, endless) as (access, asked), transport(access) as http:
+        response = await http.request("GET", "/x", headers={}, streams=True)
+        await asked.wait()
+        held = response._answer.connection.transport.get_extra_info("socket")  # type: ignore[attr-defined]
+
+        await response.close()
+
+        assert held.fileno() == -1
+
+
+async def test_a_request_that_is_given_up_holds_no_connection_once_all_is_closed(tmp_path: Path) -> None:
+    async with taking_no_leave(tmp_path) as (access, asked):
         async with transport(access) as http:
-            response = await http.request("GET", "/x", headers={}, streams=True)
-            await begun.wait()
-            held = response._answer.connection.transport.get_extra_info("socket")  # type: ignore[attr-defined]
+            waiting = asyncio.create_task(http.request("GET", "/x", headers={}))
+            await asked.wait()
+            (line,) = http._session.connector._ever  # type: ignore[union-attr]
+            held = line.get_extra_info("socket")
+            waiting.cancel()
+            await asyncio.wait([waiting])
 
-            await response.close()
-
-            assert held.fileno() == -1
-            left.set()
+        assert held.fileno() == -1

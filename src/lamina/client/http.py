@@ -9,9 +9,12 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
+from weakref import WeakSet
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -109,8 +112,12 @@ class HttpTransport:
             await self._lines.close()
             self._lines = None
         if self._session is not None:
-            await self._session.close()
-            self._session = None
+            session, connector, self._session = self._session, self._session.connector, None
+            await session.close()
+            assert isinstance(connector, _Connector)
+            connector.hang_up()
+            # Hanging up takes the loop a turn.
+            await asyncio.sleep(0)
 
     def _opened(self) -> aiohttp.ClientSession:
         # Made on first use: a session belongs to the loop it is made in.
@@ -131,7 +138,30 @@ class HttpTransport:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Finds a connection for each request, which may take a while, and asks then whether it is still to be sent."""
+    """
+    Finds a connection for each request, which may take a while, and asks then whether it is still to be sent.
+
+    Whoever is interrupted in the middle of a request leaves a connection that takes its
+    leave in secret, and waits for the other side to do so, too.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._ever: WeakSet[asyncio.BaseTransport] = WeakSet()
+
+    def hang_up(self) -> None:
+        """Wait for nobody's leave any more."""
+        for transport in self._ever:
+            assert isinstance(transport, asyncio.Transport)
+            transport.abort()
+
+    async def _create_connection(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> ResponseHandler:
+        made = await super()._create_connection(req, traces, timeout)
+        if made.transport is not None:
+            self._ever.add(made.transport)
+        return made
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout

@@ -163,7 +163,6 @@ class _Line(asyncio.Protocol):
         self.since = 0.0
         self.is_over = False
         self.has_heard = False
-        self._has_failed = False
         self._answer: asyncio.Future[Answer] | None = None
         self._came: list[bytes] = []
         self._missing = 1
@@ -192,12 +191,9 @@ class _Line(asyncio.Protocol):
         self._fail(TimeoutError("no answer in time"))
 
     def end(self) -> None:
-        """Hang up: in good order, unless something is still on its way."""
+        """Hang up, without the leave that is taken in secret: the other side would have to take it, too."""
         self.is_over = True
-        if self._answer is None and not self._has_failed:
-            self._transport.close()
-        else:
-            self._transport.abort()
+        self._transport.abort()
 
     # ── what the connection says ──
 
@@ -289,7 +285,7 @@ class _Line(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         answer, self._answer = self._answer, None
-        self.is_over = self._has_failed = True
+        self.is_over = True
         if answer is not None and not answer.done():
             answer.set_exception(error)
 

@@ -194,7 +194,9 @@ class Telling:
         fresh = Desk(self.paper, _hired(self.scenario.controllers), _hired(self.scenario.sources))
         before = len(self.paper.journal)
         Play(self.paper, fresh, most=_MOST).settle()
-        trouble = [str(one.failure) for one in fresh.passes if one.failure is not None and not one.is_outdated]
+        trouble = [
+            str(one.failure) for one in fresh.passes if one.failure is not None and not one.is_outdated
+        ]
         return [*map(told_of, self.paper.journal[before:]), *trouble]
 
 
