@@ -312,7 +312,7 @@ async def test_a_request_that_is_given_up_holds_no_connection_once_all_is_closed
         async with transport(access) as http:
             waiting = asyncio.create_task(http.request("GET", "/x", headers={}))
             await asked.wait()
-            (line,) = http._session.connector._ever  # type: ignore[union-attr]
+            (line,) = http._session.connector._made  # type: ignore[union-attr]
             held = line.get_extra_info("socket")
             waiting.cancel()
             await asyncio.wait([waiting])

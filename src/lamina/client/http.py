@@ -7,11 +7,11 @@ import io
 import os
 import ssl
 import tempfile
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
-from weakref import WeakSet
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -28,6 +28,7 @@ from lamina.errors import NotLeading, SettingsError, Unreachable
 from lamina.trust import trusting
 
 _LONG = 512 * 1024
+_LATELY = 64
 _WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
@@ -147,12 +148,12 @@ class _Connector(aiohttp.TCPConnector):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._ever: WeakSet[asyncio.BaseTransport] = WeakSet()
+        # Those that were made last: who was interrupted longer ago has taken leave since.
+        self._made: deque[asyncio.Transport] = deque(maxlen=_LATELY)
 
     def hang_up(self) -> None:
         """Wait for nobody's leave any more."""
-        for transport in self._ever:
-            assert isinstance(transport, asyncio.Transport)
+        for transport in self._made:
             transport.abort()
 
     async def _create_connection(
@@ -160,7 +161,7 @@ class _Connector(aiohttp.TCPConnector):
     ) -> ResponseHandler:
         made = await super()._create_connection(req, traces, timeout)
         if made.transport is not None:
-            self._ever.add(made.transport)
+            self._made.append(made.transport)
         return made
 
     async def connect(
