@@ -1,1 +1,1 @@
-"""How fast Lamina's server is, beside a real one on the same machine in the same run."""
+"""Benchmarks of Lamina, compared with kube-apiserver and the original controllers on the same machine."""

@@ -1,11 +1,10 @@
 """
-Our hub beside the original one, in turns: `python -m bench.beside`.
+Lamina's hub and the original one, in alternating rounds: `python -m bench.beside`.
 
-Open Cluster Management's own hub, built from its public module, its client
-limits lifted, and `lamina run`: each sends the same works to as many clusters,
-on a fresh real server each, again and again, one after the other. A machine
-that is slow for a while is slow for both. Each is done when the last work is
-written, whatever its status says by then.
+Open Cluster Management's hub, built from its public module and without client rate
+limits, and `lamina run` send the same works to the same number of clusters, each on
+a new real server. Rounds alternate, so that a slow minute of the machine affects
+both. A round ends when the last work is written, whatever its status.
 """
 
 import argparse
@@ -21,9 +20,9 @@ import orjson
 
 from bench.changes import ALL, TENTH, edit, replica_set
 from bench.hub import SETS, WORKS, Hub, Passes, ours, staged
+from bench.measured_server import ROOT, TIMEOUT, BenchRequest, Mark, MeasuredServer, Spent
 from bench.report import aligned
 from bench.run import QUIET
-from bench.story import PATIENCE, ROOT, Asked, Mark, Spent, Story
 from bench.usage import processor_seconds
 from tests.bed.build import OCM_HUB, built
 from tests.bed.processes import end_tidily_on_signals, free_ports
@@ -35,12 +34,12 @@ _MANIFESTWORKS = f"/apis/{WORKS}/v1/manifestworks"
 _WRITTEN = ("POST manifestworks", "PUT manifestworks", "PATCH manifestworks")
 _LOOK = 0.1
 _STEP = 50
-"""How finely the original's processor time is looked at, to tell whether it does anything."""
+"""Resolution at which the original's processor time is compared, to detect that it is idle."""
 
 
 @contextmanager
 def original(server: Server) -> Iterator[tuple[int, Passes]]:
-    """Open Cluster Management's hub. It does not say how many passes it makes; that it rests is seen from outside."""
+    """Run Open Cluster Management's hub; it does not export reconciles, so its processor time shows whether it is idle."""
     _define(server)
     [port] = free_ports(1)
     hub = subprocess.Popen(
@@ -57,7 +56,7 @@ def original(server: Server) -> Iterator[tuple[int, Passes]]:
 
 
 def _define(server: Server) -> None:
-    """Have the kinds there: ours are the original's."""
+    """Install the definitions; Lamina's are the original's."""
     printed = subprocess.run(
         [sys.executable, "-m", "lamina", "crds", "--families", "manifestwork", "-o", "json"],
         cwd=ROOT, stdout=subprocess.PIPE, check=True,
@@ -68,7 +67,7 @@ def _define(server: Server) -> None:
         if made.code != 201:
             raise BedError(f"a definition was refused: {made.text}")
     started = time.monotonic()
-    # A kind is listed before it can be watched.
+    # A kind can be listed before it can be watched.
     while any(api.get(f"{kind}?watch=true&timeoutSeconds=1").code != 200 for kind in (SETS, _MANIFESTWORKS)):
         if time.monotonic() - started > 60:
             raise BedError("the kinds were not served within 60 s")
@@ -78,44 +77,44 @@ def _define(server: Server) -> None:
 HUBS: Mapping[str, Hub] = {"original": original, "ours": ours}
 
 
-def works(size: int) -> tuple[tuple[str, Asked], ...]:
-    """Return what is asked for, one after another."""
+def works(size: int) -> tuple[tuple[str, BenchRequest], ...]:
+    """Return the operations, in order."""
     return (
-        (f"{size:,} clusters, from nothing", Asked("POST", SETS, replica_set("one"))),
+        (f"{size:,} clusters, from nothing", BenchRequest("POST", SETS, replica_set("one"))),
         (f"an edit of all {size:,}", edit("two", ALL)),
         (f"an edit of {size:,}, a tenth at a time", edit("three", TENTH)),
     )
 
 
 def round_of(hub: Hub, size: int) -> Mapping[str, Spent]:
-    """Return what each of the works took on a fresh server."""
+    """Return the cost of each operation on a new server."""
     taken = {}
-    with staged("real", size, hub=hub) as story:
-        story.until_quiet()
+    with staged("real", size, hub=hub) as target:
+        target.until_quiet()
         for work, ask in works(size):
-            since = story.mark()
-            story.ask(ask)
-            ended = _until_written(story, since, size)
-            story.until_quiet()
-            taken[work] = story.spent(since, until=ended)
+            since = target.mark()
+            target.send(ask)
+            ended = _until_written(target, since, size)
+            target.until_quiet()
+            taken[work] = target.spent(since, until=ended)
     return taken
 
 
-def _until_written(story: Story, since: Mark, size: int) -> float:
-    """Wait until as many works have been written as there are clusters, and return when that was."""
-    while time.monotonic() - since.at < PATIENCE:
-        asked = story.requests() - since.requests
+def _until_written(target: MeasuredServer, since: Mark, size: int) -> float:
+    """Wait until the server has counted a write for each cluster, and return the time."""
+    while time.monotonic() - since.at < TIMEOUT:
+        asked = target.requests() - since.requests
         if sum(asked[name] for name in _WRITTEN) >= size:
             return time.monotonic()
         time.sleep(_LOOK)
-    raise BedError(f"not all works were written within {PATIENCE:.0f} s")
+    raise BedError(f"not all works were written within {TIMEOUT:.0f} s")
 
 
 HEAD = ("", "seconds", "requests", "CPU s", "MiB", "server CPU s")
 
 
 def lines(rounds: Mapping[str, Sequence[Mapping[str, Spent]]], size: int) -> Iterator[Sequence[str]]:
-    """Yield the middle of what each took, and by how much ours is better."""
+    """Yield the medians of both hubs, and their ratios."""
     for work, _ in works(size):
         middles = {name: _middle([one[work] for one in those]) for name, those in rounds.items()}
         for name, figures in middles.items():
@@ -140,8 +139,8 @@ def _middle(spent: Sequence[Spent]) -> tuple[float, ...]:
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.beside", description=__doc__)
-    parser.add_argument("--size", type=int, default=1000, metavar="N", help="how many clusters")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="how many turns each has")
+    parser.add_argument("--size", type=int, default=1000, metavar="N", help="number of clusters")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds for each hub")
     asked = parser.parse_args()
     end_tidily_on_signals()
     busy = os.getloadavg()[0]
@@ -155,7 +154,7 @@ def main() -> int:
     )
     print(aligned(HEAD, *lines(rounds, asked.size)))
     if busy > QUIET:
-        print(f"the machine was busy with other things (load {busy:.1f}): these figures prove nothing")
+        print(f"the machine was busy (load {busy:.1f}): these figures are not reliable")
     return 0
 
 

@@ -1,9 +1,9 @@
 """
-How fast expressions are, beside three other implementations in the same run: `python -m bench.cel`.
+The speed of CEL expressions, compared with three other implementations: `python -m bench.cel`.
 
-Every candidate gets the same expression and the same plain dicts, and converts
-them however it has to, each time. What is compared is processor time, the least
-of several rounds; rounds of the candidates alternate.
+Every implementation gets the same expression and the same plain dicts, which it
+converts each time. The processor time is compared, the least of several rounds;
+rounds of the implementations alternate.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import celpy
 import celpy.adapter
 from cel_expr_python import cel as cpp
 
-from lamina.cel.declare import Variable
+from lamina.cel.declarations import Variable
 from lamina.cel.environment import PLAIN
 from lamina.cel.program import compile_expression
 from lamina.cel.types import DYN
@@ -116,7 +116,7 @@ CHECKS_TOO = "cel-expr-python"
 
 
 def microseconds(work: Run, seconds: float) -> float:
-    """Return how long one call takes, of as many as fit into the time."""
+    """Return the time of one call, measured over as many calls as fit into a duration."""
     count = 1
     while True:
         started = time.process_time()
@@ -129,7 +129,7 @@ def microseconds(work: Run, seconds: float) -> float:
 
 
 def measured(rounds: int, seconds: float) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the figures: what was measured, by expression, by candidate, in microseconds."""
+    """Return the microseconds by operation, expression and implementation."""
     found: dict[str, dict[str, dict[str, float]]] = {"evaluate": {}, "compile": {}}
     for name, text in EXPRESSIONS.items():
         runs = {candidate: make(text) for candidate, make in CANDIDATES.items()}
@@ -149,23 +149,23 @@ def _compiling(make: Callable[[str], Run], text: str) -> Run:
     return lambda: make(text)
 
 
-def table(figures: dict[str, dict[str, float]], said: Callable[[dict[str, float]], str]) -> str:
-    """Return the figures of one measurement, with how we compare with the best of the others."""
+def table(figures: dict[str, dict[str, float]], compare: Callable[[dict[str, float]], str]) -> str:
+    """Return the figures of one operation, with a comparison with the best of the others."""
     lines = [f"{'us':12}" + "".join(f"{name:>28}" for name in CANDIDATES) + f"{'':>12}"]
     for expression, row in figures.items():
         lines.append(
-            f"{expression:12}" + "".join(f"{row[name]:>28.2f}" for name in CANDIDATES) + f"  {said(row)}"
+            f"{expression:12}" + "".join(f"{row[name]:>28.2f}" for name in CANDIDATES) + f"  {compare(row)}"
         )
     return "\n".join(lines)
 
 
 def faster(row: dict[str, float]) -> str:
-    """Say how much faster we are than the fastest of the others."""
+    """Return the factor by which Lamina is faster than the fastest of the others."""
     return f"{min(row[name] for name in OTHERS) / row['lamina']:.1f}x as fast"
 
 
 def slower(row: dict[str, float]) -> str:
-    """Say how much longer we take than the fastest, and than the one of the others that checks types."""
+    """Return the factors by which Lamina is slower than the fastest, and than the other one that checks types."""
     fastest = min(row[name] for name in OTHERS)
     return f"{row['lamina'] / fastest:.1f}x the fastest, {row['lamina'] / row[CHECKS_TOO]:.1f}x {CHECKS_TOO}"
 
@@ -173,13 +173,13 @@ def slower(row: dict[str, float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.cel", description="Expressions beside other implementations."
+        prog="python -m bench.cel", description="CEL expressions, compared with other implementations."
     )
     parser.add_argument(
-        "--rounds", type=int, default=12, metavar="N", help="turns for each candidate (default: 12)"
+        "--rounds", type=int, default=12, metavar="N", help="rounds for each implementation (default: 12)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=0.01, metavar="S", help="how long each turn (default: 0.01)"
+        "--seconds", type=float, default=0.01, metavar="S", help="duration of each round (default: 0.01)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     asked = parser.parse_args(arguments)

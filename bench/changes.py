@@ -1,10 +1,10 @@
-"""What the benchmarks of a fleet ask for: a replica set of three ConfigMaps a work, and edits of it."""
+"""The requests of the fleet benchmarks: a replica set of works with three ConfigMaps each, and edits of it."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from bench.hub import SETS, WORKS
-from bench.story import Asked
+from bench.measured_server import BenchRequest
 
 ALL: Mapping[str, Any] = {"type": "All", "failureStrategy": "AbortAll"}
 TENTH: Mapping[str, Any] = {"type": "Progressive", "progressive": {"maxConcurrency": "10%"}}
@@ -33,7 +33,7 @@ def _spec(value: str, strategy: Mapping[str, Any], phase: str) -> Mapping[str, A
 
 
 def replica_set(value: str) -> Mapping[str, Any]:
-    """Return the replica set as it is sent out at first, to all at once."""
+    """Return the initial replica set, which rolls out to all clusters at once."""
     return {
         "apiVersion": f"{WORKS}/v1alpha1",
         "kind": "ManifestWorkReplicaSet",
@@ -42,6 +42,6 @@ def replica_set(value: str) -> Mapping[str, Any]:
     }
 
 
-def edit(value: str, strategy: Mapping[str, Any], phase: str = "done") -> Asked:
-    """Return an edit of all works, and of how they go out."""
-    return Asked("PATCH", f"{SETS}/app", {"spec": _spec(value, strategy, phase)})
+def edit(value: str, strategy: Mapping[str, Any], phase: str = "done") -> BenchRequest:
+    """Return an edit of the template and of the rollout strategy."""
+    return BenchRequest("PATCH", f"{SETS}/app", {"spec": _spec(value, strategy, phase)})

@@ -1,11 +1,10 @@
 """
-What clusters cost: `python -m bench.clusters`.
+The cost of clusters: `python -m bench.clusters`.
 
-Many of them under one server, each with its actors and its agent: how much memory they hold,
-how long it takes to add and to remove one, and how much they do while nothing
-happens. And one for a test, in the test's own process, as the fixture gives it:
-how long it takes to have it, once everything is loaded, to have its answer to a
-first request, and to be rid of it again.
+Many clusters of one server, each with its actors and its agent: memory, the time to
+add and to remove one, and the processor time while idle. And the cluster of the test
+fixture, with all modules loaded: the time until it is ready, and until it has
+handled a first request and is stopped.
 """
 
 import argparse
@@ -34,7 +33,7 @@ _KNOWN = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 
 
 class Row(NamedTuple):
-    """One line of the table; an aim is the most that is allowed."""
+    """One row; an aim is a maximum."""
 
     label: str
     value: float
@@ -46,8 +45,8 @@ class Row(NamedTuple):
         return self.aim is not None and self.value > self.aim
 
 
-def crowd(count: int) -> list[Row]:
-    """Return what so many clusters cost under one server."""
+def many(count: int) -> list[Row]:
+    """Return the cost of a number of clusters of one server."""
     with embedded_server(pods=True) as server:
         api = server.api()
         before = resident_bytes(server.pids)
@@ -57,14 +56,14 @@ def crowd(count: int) -> list[Row]:
             "every cluster had its node, its first account and its agent",
             lambda: all(_is_whole(api, f"c{number}") for number in range(count)),
             programs=server.programs,
-            patience=120,
+            timeout=120,
         )
         started = processor_seconds(server.pids) - used
         memory = resident_bytes(server.pids)
         idle = _idle(server)
         removing = [_timed(api, "DELETE", f"/clusters/c{number}", 200) for number in range(min(count, 10))]
     return [
-        # What the server takes by itself is most of it where they are few.
+        # With few clusters, most of it is the server's own memory.
         Row(
             f"{count} clusters with their actors: memory", memory / 2**20, "MiB", 500 * max(1, count / COUNT)
         ),
@@ -77,7 +76,7 @@ def crowd(count: int) -> list[Row]:
 
 
 def fixture(tries: int) -> list[Row]:
-    """Return how long a test takes that has a cluster and asks it one thing, in a process that has had one."""
+    """Return the time of a test with a cluster and one request, after a first test in the same process."""
     wanted: dict[str, tuple[dict[str, Any], float | None]] = {
         "a cluster for a test": ({}, 20.0),
         "    without machines": ({"simulate": "controllers"}, None),
@@ -90,13 +89,13 @@ def fixture(tries: int) -> list[Row]:
         rows.append(Row(label, median(one.whole for one in spent) * 1000, "ms", aim))
         if aim is not None:
             rows.append(Row("        until it is there", median(one.had for one in spent) * 1000, "ms"))
-            # Not the median: what is put off to every tenth time, as looking for garbage is, counts as well.
+            # Not the median: work that happens at every tenth start, such as garbage collection, counts as well.
             rows.append(Row("        processor", mean(one.used for one in spent) * 1000, "ms"))
     return rows
 
 
 class _Had(NamedTuple):
-    """How long it took to have a cluster, how long with its first answer and its end, and how much of a processor."""
+    """The time until a cluster is ready, the time with a first request and its stop, and the processor time."""
 
     had: float
     whole: float
@@ -111,7 +110,7 @@ async def _had(settings: dict[str, Any], tries: int) -> list[_Had]:
             had = time.perf_counter() - started
             await cluster.given(config_map("settings"))
         spent.append(_Had(had, time.perf_counter() - started, time.process_time() - used))
-    # The first loads what all others find loaded.
+    # The first one loads modules.
     return spent[1:]
 
 
@@ -130,7 +129,7 @@ def _is_whole(api: Api, name: str) -> bool:
 
 
 def _idle(server: Server) -> float:
-    """Return which share of a processor is used while nobody asks for anything."""
+    """Return the share of a processor that is used without requests."""
     used = processor_seconds(server.pids)
     time.sleep(IDLE)
     return (processor_seconds(server.pids) - used) / IDLE
@@ -149,18 +148,22 @@ def table(rows: Sequence[Row]) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.clusters", description=__doc__)
-    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help="how many (default: 100)")
-    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="fixtures (default: 30)")
+    parser.add_argument(
+        "--count", type=int, default=COUNT, metavar="N", help="number of clusters (default: 100)"
+    )
+    parser.add_argument(
+        "--tries", type=int, default=TRIES, metavar="N", help="number of test clusters (default: 30)"
+    )
     asked = parser.parse_args()
     busy_before = os.getloadavg()[0]
     end_tidily_on_signals()
     try:
-        print(table([*fixture(asked.tries), *crowd(asked.count)]))
+        print(table([*fixture(asked.tries), *many(asked.count)]))
     except BedError as trouble:
         print(f"error: {trouble}", file=sys.stderr)
         return 2
     if busy_before > QUIET:
-        print(f"the machine was busy with other things (load {busy_before:.1f}): these figures prove nothing")
+        print(f"the machine was busy (load {busy_before:.1f}): these figures are not reliable")
     return 0
 
 

@@ -1,11 +1,11 @@
 """
-What a rollout over many clusters costs: `python -m bench.fleet`.
+The cost of a rollout over many clusters: `python -m bench.fleet`.
 
-One replica set, three ConfigMaps a work, and agents that answer at once, on the
-embedded server and on a real one: from nothing to everybody, an edit of all, a
-roll of a tenth at a time, passes that change nothing, one work that flickers,
-nothing at all, and an abort of all. Beside it stands what Open Cluster
-Management 1.3.0 took on a real server and two cores, its client limits lifted.
+One replica set with three ConfigMaps per work, and agents that report status at
+once, on the embedded server and on a real one: first rollout, an edit of all, an
+edit of a tenth at a time, reconciles without changes, one work whose status changes
+repeatedly, idle, and an abort of all. The last column has the cost of Open Cluster
+Management 1.3.0 on a real server and two cores, without client rate limits.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from typing import Any
 
 from bench.changes import ALL, HURRY, TENTH, edit, replica_set
 from bench.hub import SETS, WORKS, staged
+from bench.measured_server import TIMEOUT, BenchRequest, MeasuredServer, Spent
 from bench.report import report, servers
-from bench.story import PATIENCE, Asked, Spent, Story
 from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Which
 from tests.bed.trouble import BedError
 
 HANDFUL = 12
-"""How many writes there may be beside one for each cluster: the revision, and what the status says on the way."""
+"""The allowed writes besides one for each cluster: the revision, and status updates."""
 FLICKERS, FLICKERING = 100, 0.1
 TOUCHES, TOUCHING = 20, 0.25
 IDLE = 10.0
@@ -44,25 +44,25 @@ ORIGINAL = {
     "one work of 300, 100 times": "58 requests, 6.8 s CPU, 102 passes",
     "one work of 1,000, 100 times": "25 requests, 7.6 s CPU, 37 passes",
 }
-"""What Open Cluster Management took, by the name of the row."""
+"""The cost of Open Cluster Management, by the name of the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table: some work over `size` clusters, and how many requests it may take at most."""
+    """One row: an operation over `size` clusters, and its maximum number of requests."""
 
     work: str
     size: int
     most: int
     spent: Spent | None
-    """None where it was not done in time."""
+    """None if it timed out."""
     looks: Sequence[float] = ()
-    """How long each look at the replica set took meanwhile, in seconds."""
+    """The latencies of GETs of the replica set meanwhile, in seconds."""
 
     @property
     def cells(self) -> tuple[str, ...]:
         if self.spent is None:
-            return (self.work, "not done in time")
+            return (self.work, "timed out")
         spent = self.spent
         requests = sum(spent.requests.values())
         return (
@@ -82,13 +82,13 @@ class Row:
 
 
 HEAD = (
-    "", "seconds", "requests", "at most", "events", "passes", "CPU s", "MiB", "server CPU s", "GET p99 ms",
+    "", "seconds", "requests", "at most", "events", "reconciles", "CPU s", "MiB", "server CPU s", "GET p99 ms",
     "by verb", "OCM 1.3.0",
 )  # fmt: skip
 
 
 def slowest(looks: Sequence[float]) -> float:
-    """Return what one look in a hundred takes at least."""
+    """Return the 99th percentile."""
     return sorted(looks)[(len(looks) * 99 - 1) // 100]
 
 
@@ -97,42 +97,42 @@ def slowest(looks: Sequence[float]) -> float:
 
 @dataclass
 class Fleet:
-    """One replica set over so many clusters, and how it is looked at."""
+    """One replica set over a number of clusters, and the latencies of its GETs."""
 
-    story: Story
+    target: MeasuredServer
     size: int
     looks: list[float] = field(default_factory=list)
 
     def status(self) -> Mapping[str, Any]:
         began = time.monotonic()
-        found = self.story.get(f"{SETS}/app", "GET manifestworkreplicasets")
+        found = self.target.get(f"{SETS}/app", "GET manifestworkreplicasets")
         self.looks.append(time.monotonic() - began)
         return {**(found.get("status") or {}), "generation": found["metadata"]["generation"]}
 
     def until(self, is_so: Callable[[Mapping[str, Any]], bool]) -> float:
-        """Wait until the status says so, and return when that was."""
+        """Wait until the status meets a condition, and return the time."""
         started = time.monotonic()
-        while time.monotonic() - started < PATIENCE:
+        while time.monotonic() - started < TIMEOUT:
             if is_so(self.status()):
                 return time.monotonic()
             time.sleep(_LOOK)
-        raise BedError(f"it was not done within {PATIENCE:.0f} s")
+        raise BedError(f"the operation was not done within {TIMEOUT:.0f} s")
 
-    def row(self, work: str, ask: Asked, is_so: Callable[[Mapping[str, Any]], bool]) -> Row:
-        """Ask for something that concerns every cluster, and say what that took."""
+    def row(self, work: str, ask: BenchRequest, is_so: Callable[[Mapping[str, Any]], bool]) -> Row:
+        """Send a request that changes every cluster, and return its cost."""
         self.looks = []
-        since, most = self.story.mark(), self.size + HANDFUL
+        since, most = self.target.mark(), self.size + HANDFUL
         try:
-            self.story.ask(ask)
+            self.target.send(ask)
             ended = self.until(is_so)
         except BedError:
             return Row(work=work, size=self.size, most=most, spent=None)
-        self.story.until_quiet()
-        spent = self.story.spent(since, until=ended)
+        self.target.until_quiet()
+        spent = self.target.spent(since, until=ended)
         return Row(work=work, size=self.size, most=most, spent=spent, looks=tuple(self.looks))
 
     def is_out(self, status: Mapping[str, Any]) -> bool:
-        """Say whether everybody has what is wanted, and that is said of this very spec."""
+        """Say whether all clusters are updated, by a condition for the current generation."""
         said = _condition(status, "PlacementRolledOut")
         return (
             said.get("status") == "True"
@@ -141,11 +141,11 @@ class Fleet:
         )
 
     def is_sent(self, status: Mapping[str, Any]) -> bool:
-        """Say whether everybody has something that takes for ever."""
+        """Say whether all clusters are progressing."""
         return bool(status["summary"]["progressing"] == self.size)
 
     def is_back(self, status: Mapping[str, Any]) -> bool:
-        """Say whether everybody is well on what they had before."""
+        """Say whether the rollout is aborted, and all clusters are available on the former revision."""
         aborted = _condition(status, "Progressing").get("reason") == "RolloutAborted"
         summary = status["summary"]
         return (
@@ -157,71 +157,71 @@ def _condition(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return next((one for one in status.get("conditions") or () if one["type"] == name), {})
 
 
-def roll(story: Story, size: int) -> Iterator[Row]:
-    """Send something out to so many clusters, in every manner, and do nothing in every manner."""
-    fleet = Fleet(story, size)
+def roll(target: MeasuredServer, size: int) -> Iterator[Row]:
+    """Measure rollouts with every strategy, idle reconciles, and an abort."""
+    fleet = Fleet(target, size)
     yield from _sent(
         fleet,
-        (f"{size:,} clusters, from nothing", Asked("POST", SETS, replica_set("one"))),
+        (f"{size:,} clusters, from nothing", BenchRequest("POST", SETS, replica_set("one"))),
         (f"an edit of all {size:,}", edit("two", ALL)),
         (f"an edit of {size:,}, a tenth at a time", edit("three", TENTH)),
     )
-    yield from _still(story, size)
-    story.ask(edit("four", ALL, phase="working"))
+    yield from _still(target, size)
+    target.send(edit("four", ALL, phase="working"))
     fleet.until(fleet.is_sent)
-    story.until_quiet()
+    target.until_quiet()
     yield fleet.row(f"an abort of all {size:,}", edit("four", HURRY, phase="working"), fleet.is_back)
 
 
-def really_roll(story: Story, size: int) -> Iterator[Row]:
-    """Send something out to so many clusters whose agents apply it."""
+def really_roll(target: MeasuredServer, size: int) -> Iterator[Row]:
+    """Measure rollouts to clusters with real agents."""
     yield from _sent(
-        Fleet(story, size),
-        (f"{size:,} clusters with real agents, from nothing", Asked("POST", SETS, replica_set("one"))),
+        Fleet(target, size),
+        (f"{size:,} clusters with real agents, from nothing", BenchRequest("POST", SETS, replica_set("one"))),
         (f"an edit of all {size:,} with real agents", edit("two", ALL)),
         (f"an edit of {size:,} with real agents, a tenth at a time", edit("three", TENTH)),
     )
 
 
-def _sent(fleet: Fleet, *works: tuple[str, Asked]) -> Iterator[Row]:
+def _sent(fleet: Fleet, *works: tuple[str, BenchRequest]) -> Iterator[Row]:
     for work, ask in works:
         row = fleet.row(work, ask, fleet.is_out)
         yield row
         if row.spent is None:
-            # What comes next would be measured in the middle of it.
+            # The next operation would overlap with this one.
             raise BedError(f"{work} was not done in time")
 
 
-def _still(story: Story, size: int) -> Iterator[Row]:
+def _still(target: MeasuredServer, size: int) -> Iterator[Row]:
     for work, count, apart, ask, most in (
         (f"{TOUCHES} passes over {size:,} for nothing", TOUCHES, TOUCHING, _touched, 0),
-        (f"one work of {size:,}, {FLICKERS} times", FLICKERS, FLICKERING, _flickers(story), FLICKERS),
+        (f"one work of {size:,}, {FLICKERS} times", FLICKERS, FLICKERING, _flickers(target), FLICKERS),
     ):
-        story.until_quiet()
-        since = story.mark()
-        story.each(count, ask, apart=apart)
+        target.until_quiet()
+        since = target.mark()
+        target.send_each(count, ask, apart=apart)
         ended = time.monotonic()
-        story.until_quiet()
-        yield Row(work=work, size=size, most=most, spent=story.spent(since, until=ended))
-    since = story.mark()
+        target.until_quiet()
+        yield Row(work=work, size=size, most=most, spent=target.spent(since, until=ended))
+    since = target.mark()
     time.sleep(IDLE)
-    yield Row(work=f"{size:,} clusters at rest", size=size, most=0, spent=story.spent(since))
+    yield Row(work=f"{size:,} clusters at rest", size=size, most=0, spent=target.spent(since))
 
 
-def _touched(number: int) -> Asked:
-    return Asked("PATCH", f"{SETS}/app", {"metadata": {"annotations": {"touched": str(number)}}})
+def _touched(number: int) -> BenchRequest:
+    return BenchRequest("PATCH", f"{SETS}/app", {"metadata": {"annotations": {"touched": str(number)}}})
 
 
-def _flickers(story: Story) -> Callable[[int], Asked]:
-    """Return how the work of the first cluster becomes unavailable, and available again."""
+def _flickers(target: MeasuredServer) -> Callable[[int], BenchRequest]:
+    """Return requests that make the work of the first cluster unavailable and available again."""
     there = f"/apis/{WORKS}/v1/namespaces/c0/manifestworks"
-    [work] = story.get(there, "LIST manifestworks")["items"]
+    [work] = target.get(there, "LIST manifestworks")["items"]
     path, said = f"{there}/{work['metadata']['name']}/status", work["status"]["conditions"]
 
-    def flicker(number: int) -> Asked:
+    def flicker(number: int) -> BenchRequest:
         status = "False" if number % 2 == 0 else "True"
         now = [{**one, "status": status} if one["type"] == "Available" else one for one in said]
-        return Asked("PATCH", path, {"status": {"conditions": now}})
+        return BenchRequest("PATCH", path, {"status": {"conditions": now}})
 
     return flicker
 
@@ -230,13 +230,13 @@ def _flickers(story: Story) -> Callable[[int], Asked]:
 
 
 def measured(which: Which, sizes: Sequence[int], real_agents: int) -> list[Row]:
-    """Return the rows of one server; each size has a fresh one."""
+    """Return the rows of one server; each size uses a new one."""
     rows: list[Row] = []
     works = [(size, False) for size in sizes] + [(size, True) for size in (real_agents,) if size]
     for size, really in works:
-        with staged(which, size, really=really) as story:
+        with staged(which, size, really=really) as target:
             try:
-                for row in really_roll(story, size) if really else roll(story, size):
+                for row in really_roll(target, size) if really else roll(target, size):
                     print(f"  {row.work}", file=sys.stderr, flush=True)
                     rows.append(row)
             except BedError as trouble:
@@ -245,7 +245,7 @@ def measured(which: Which, sizes: Sequence[int], real_agents: int) -> list[Row]:
 
 
 def growth(rows: Sequence[Row]) -> str:
-    """Return what one cluster costs at each size: the same, where time is linear in the clusters."""
+    """Return the cost per cluster at each size, which is constant if the cost is linear."""
     lines = []
     for row in rows:
         if row.spent is not None and row.most > row.size:
@@ -255,14 +255,14 @@ def growth(rows: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """Print a table a server."""
+    """Print a table for each server."""
     parser = argparse.ArgumentParser(prog="python -m bench.fleet", description=__doc__)
-    parser.add_argument("--only", choices=["embedded", "real"], help="one server and not both")
+    parser.add_argument("--only", choices=["embedded", "real"], help="measure one server only")
     parser.add_argument(
-        "--sizes", nargs="*", type=int, default=[100, 300, 1000], metavar="N", help="how many clusters"
+        "--sizes", nargs="*", type=int, default=[100, 300, 1000], metavar="N", help="number of clusters"
     )
     parser.add_argument(
-        "--real-agents", type=int, default=100, metavar="N", help="how many clusters with real agents"
+        "--real-agents", type=int, default=100, metavar="N", help="number of clusters with real agents"
     )
     asked = parser.parse_args()
     end_tidily_on_signals()

@@ -1,9 +1,9 @@
 """
-A hub to be measured: a server with `lamina run` on it, clusters, their agents, and a placement that selects everybody.
+A hub to measure: a server with `lamina run`, clusters, their agents, and a placement that selects all clusters.
 
-Agents are processes of their own, so that what they use is not counted as the
-hub's. One stands for those of all clusters and answers at once; or there are
-real ones, which apply what they are sent.
+Agents are other processes, so that their cost is not counted as the hub's. One
+process simulates the agents of all clusters and reports status at once; or real
+agents apply the works.
 """
 
 import re
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from bench.story import PATIENCE, ROOT, Asked, Story, running
+from bench.measured_server import ROOT, TIMEOUT, BenchRequest, MeasuredServer, running
 from tests.bed.build import LOAD_GENERATOR, built
 from tests.bed.either import start_server
 from tests.bed.processes import free_ports
@@ -33,9 +33,9 @@ ABOUT = (
     "manifestworkreplicasets", "manifestworkreplicasets/status", "manifestworks", "controllerrevisions",
     "placements", "placements/status", "placementdecisions", "placementdecisions/status", "events",
 )  # fmt: skip
-"""What the hub asks for; how their works do, agents alone say."""
+"""The resources of the hub's requests; only agents write the status of works."""
 FINALIZED = ("PATCH manifestworks",)
-"""What real agents ask for themselves of the same kinds: that a work stays until they have seen to its end."""
+"""Requests of real agents for the same resources: they add a finalizer to each work."""
 AGENTS = 8
 _DECIDED = 100
 _PASSES = re.compile(
@@ -45,7 +45,7 @@ _PASSES = re.compile(
 
 Passes: TypeAlias = Callable[[], int]
 Hub: TypeAlias = Callable[[Server], AbstractContextManager[tuple[int, Passes]]]
-"""Whoever sends works out: runs on a server, and says which process that is and how many passes it has made."""
+"""Runs a hub on a server, and yields its process ID and its number of reconciles."""
 
 
 @contextmanager
@@ -58,13 +58,13 @@ def ours(server: Server) -> Iterator[tuple[int, Passes]]:
 
 
 @contextmanager
-def staged(which: Which, size: int, *, hub: Hub = ours, really: bool = False) -> Iterator[Story]:
-    """A fresh server with a hub on it, agents, and a placement that selects everybody."""
+def staged(which: Which, size: int, *, hub: Hub = ours, really: bool = False) -> Iterator[MeasuredServer]:
+    """Start a server with a hub, agents, and a placement that selects all clusters."""
     with start_server(which) as server, hub(server) as (pid, passes):
-        story = Story(server, pid, ABOUT, passes, others=FINALIZED if really else ())
-        _given(story, size)
+        target = MeasuredServer(server, pid, ABOUT, passes, others=FINALIZED if really else ())
+        _given(target, size)
         with _spokes(server, size) if really else _agents(server):
-            yield story
+            yield target
 
 
 def _passes(url: str) -> int:
@@ -74,7 +74,7 @@ def _passes(url: str) -> int:
 
 @contextmanager
 def _agents(server: Server) -> Iterator[None]:
-    """Agents that answer at once, for all clusters."""
+    """Run simulated agents of all clusters, which report status at once."""
     command: list[str | Path] = [
         built(LOAD_GENERATOR),
         "--op=agents",
@@ -88,14 +88,14 @@ def _agents(server: Server) -> Iterator[None]:
 
 @contextmanager
 def _spokes(server: Server, size: int) -> Iterator[None]:
-    """Embedded clusters with real agents."""
+    """Run embedded clusters with real agents."""
     with _beside([sys.executable, "-m", "bench.spokes", server.kubeconfig, str(size)], said=""):
         yield
 
 
 @contextmanager
 def _beside(command: Sequence[str | Path], *, said: str) -> Iterator[None]:
-    """Run something until the end of the block that says when it is ready, and ends when nobody speaks to it any more."""
+    """Run a command until the end of the block: it prints `ready`, and ends when its standard input is closed."""
     agents = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agents.stdin is not None and agents.stdout is not None
     try:
@@ -104,16 +104,16 @@ def _beside(command: Sequence[str | Path], *, said: str) -> Iterator[None]:
             raise BedError("the agents did not start")
         yield
         if agents.poll() is not None:
-            raise BedError("the agents gave up before the end")
+            raise BedError("the agents ended before the measurement")
     finally:
         agents.stdin.close()
         agents.wait()
 
 
-def _given(story: Story, size: int) -> None:
-    """Have the clusters' namespaces there, and the decisions of a placement that nobody schedules."""
-    story.each(size, lambda number: Asked("POST", "/api/v1/namespaces", _named(f"c{number}")))
-    story.ask(Asked("POST", f"{PLACES}/placements", _placement()))
+def _given(target: MeasuredServer, size: int) -> None:
+    """Create the clusters' namespaces, and a placement with decisions that no scheduler changes."""
+    target.send_each(size, lambda number: BenchRequest("POST", "/api/v1/namespaces", _named(f"c{number}")))
+    target.send(BenchRequest("POST", f"{PLACES}/placements", _placement()))
     slices = range(0, size, _DECIDED)
     for number, first in enumerate(slices, 1):
         name = f"all-decision-{number}"
@@ -123,23 +123,23 @@ def _given(story: Story, size: int) -> None:
         chosen = [
             {"clusterName": f"c{one}", "reason": ""} for one in range(first, min(first + _DECIDED, size))
         ]
-        story.ask(Asked("POST", f"{PLACES}/placementdecisions", decision))
+        target.send(BenchRequest("POST", f"{PLACES}/placementdecisions", decision))
         status = {"status": {"decisions": chosen}}
-        story.ask(Asked("PATCH", f"{PLACES}/placementdecisions/{name}/status", status))
-    if story.server.name == "real":
-        _whole(story, size)
+        target.send(BenchRequest("PATCH", f"{PLACES}/placementdecisions/{name}/status", status))
+    if target.server.name == "real":
+        _whole(target, size)
 
 
-def _whole(story: Story, size: int) -> None:
-    """Wait until every namespace has what a real control plane makes in it: that is work, and none of ours."""
+def _whole(target: MeasuredServer, size: int) -> None:
+    """Wait until the controllers of a real control plane have filled every namespace; that load is not measured."""
     started = time.monotonic()
     for plural in ("serviceaccounts", "configmaps"):
         while (
-            story.get(f"/api/v1/{plural}?limit=1", f"LIST {plural}")["metadata"].get("remainingItemCount", 0)
+            target.get(f"/api/v1/{plural}?limit=1", f"LIST {plural}")["metadata"].get("remainingItemCount", 0)
             < size
         ):
-            if time.monotonic() - started > PATIENCE:
-                raise BedError(f"there were no {size} {plural} within {PATIENCE:.0f} s")
+            if time.monotonic() - started > TIMEOUT:
+                raise BedError(f"there were no {size} {plural} within {TIMEOUT:.0f} s")
             time.sleep(0.5)
 
 

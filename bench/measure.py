@@ -1,8 +1,8 @@
 """
-One pass over one server: start it, ask everything of it, stop it.
+One round over one server: start it, run all measurements, stop it.
 
-Every step is bounded in count and in time, so a pass ends by itself however
-slow the server is.
+Every step has a limit of requests and of time, so a round ends however slow the
+server is.
 """
 
 import json
@@ -36,10 +36,10 @@ Results = dict[str, Result]
 
 def measure(which: Which, *, seconds: float) -> Results:
     """
-    Return what one fresh server did, by the name of the measurement.
+    Return the results of a new server by the name of the measurement.
 
-    Requests of one kind go on for `seconds`. Both servers keep what they are
-    told on disk, in the same file system, and wait for it.
+    Requests of one kind run for `seconds`. Both servers store objects on disk, in the
+    same file system, and sync each write.
     """
     results: Results = {}
     with _started(which) as server:
@@ -96,7 +96,7 @@ def _list(server: Server, results: Results) -> None:
 
 
 def _namespace_deletion(server: Server) -> float:
-    """Return the median of seconds from asking for a deletion until the namespace is gone."""
+    """Return the median of the seconds from a delete request until the namespace is gone."""
     api, spent = server.api(), []
     for number in range(NAMESPACES):
         path = f"/api/v1/namespaces/ends-{number}"
@@ -128,7 +128,7 @@ def _load(
     clients: int = 1,
     count: int | None = None,
 ) -> Result:
-    """Run the load generator once and return what it saw, with the server's processor time a request."""
+    """Run the load generator once, and return its result with the server's processor time per request."""
     before = processor_seconds(server.pids)
     done = subprocess.run(
         [

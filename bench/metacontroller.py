@@ -1,11 +1,10 @@
 """
-What Metacontroller costs: `python -m bench.metacontroller`.
+The cost of CompositeControllers and DecoratorControllers: `python -m bench.metacontroller`.
 
-Parents with ConfigMaps as children and a hook that is never the bottleneck, on
-the embedded server and on a real one: from nothing to settled, an edit of all,
-one child that flickers, nothing at all, and decorators. Beside it stands what
-Metacontroller 4.17.2 took on a real server and two cores, its client limits
-lifted.
+Parents with ConfigMaps as children and a fast hook, on the embedded server and on a
+real one: creation, an edit of all, one child that changes repeatedly, idle, and
+decorators. The last column has the cost of Metacontroller 4.17.2 on a real server
+and two cores, without client rate limits.
 """
 
 import argparse
@@ -19,8 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.request import urlopen
 
+from bench.measured_server import ROOT, BenchRequest, MeasuredServer, Spent, running
 from bench.report import report, servers
-from bench.story import ROOT, Asked, Spent, Story, running
 from tests.bed.either import start_server
 from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Which
@@ -37,7 +36,7 @@ ABOUT = (
     "decoratorcontrollers", "decoratorcontrollers/status", "controllerrevisions", "events",
 )  # fmt: skip
 MOST = 1.1
-"""How many requests there may be for each that has to be."""
+"""The allowed factor of requests above the least number."""
 
 ORIGINAL = {
     "100 x 10, from nothing": "4.3 s, 1,509 requests, 1.3 s CPU, 56 MiB",
@@ -45,23 +44,23 @@ ORIGINAL = {
     "an edit of all 1,000": "29.6 s, 12,828 requests, 10.5 s CPU, 189 MiB",
     "one child of 10,000, 100 times": "100 requests, 0.4 s CPU",
 }
-"""What Metacontroller took, by the name of the row."""
+"""The cost of Metacontroller, by the name of the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table. `least` is how many writes there have to be; `size` is how many owners there are."""
+    """One row: `least` is the least number of writes, `size` the number of owners."""
 
     work: str
     size: int
     least: int
     spent: Spent | None
-    """None where it was not done in time."""
+    """None if it timed out."""
 
     @property
     def cells(self) -> tuple[str, ...]:
         if self.spent is None:
-            return (self.work, "not done in time")
+            return (self.work, "timed out")
         spent = self.spent
         requests = sum(spent.requests.values())
         ratio = f"{requests / self.least:.2f}x" if self.least else ""
@@ -90,96 +89,101 @@ HEAD = (
 # The works
 
 
-def grow(story: Story, parents: int, children: int) -> Iterator[Row]:
-    """Make parents and wait for their children, edit all of them, let one child flicker, and do nothing."""
+def grow(target: MeasuredServer, parents: int, children: int) -> Iterator[Row]:
+    """Create parents and wait for their children, edit all of them, change one child repeatedly, and stay idle."""
     total, least = parents * children, parents * (children + 1)
     for work, ask, verb, value in (
         (f"{parents:,} x {children}, from nothing", partial(_made, children), "POST", "one"),
         (f"an edit of all {parents:,}", _edited, "PATCH", "two"),
     ):
-        spent = _done(story, ask, parents, verb, total, value)
+        spent = _done(target, ask, parents, verb, total, value)
         yield Row(work=work, size=parents, least=least, spent=spent)
         if spent is None:
-            # What comes next would be measured in the middle of it.
+            # The next operation would overlap with this one.
             return
-    yield from still(story, parents, total)
+    yield from still(target, parents, total)
 
 
-def still(story: Story, parents: int, children: int) -> Iterator[Row]:
-    """Let one child flicker, and then nothing happen at all."""
-    story.until_quiet()
-    since = story.mark()
-    story.each(FLICKERS, _flickered)
+def still(target: MeasuredServer, parents: int, children: int) -> Iterator[Row]:
+    """Change one child repeatedly, then stay idle."""
+    target.until_quiet()
+    since = target.mark()
+    target.send_each(FLICKERS, _flickered)
     ended = time.monotonic()
-    story.until_quiet()
-    flickered = story.spent(since, until=ended)
+    target.until_quiet()
+    flickered = target.spent(since, until=ended)
     yield Row(work=f"one child of {children:,}, {FLICKERS} times", size=parents, least=0, spent=flickered)
-    since = story.mark()
+    since = target.mark()
     time.sleep(IDLE)
-    yield Row(work=f"{parents:,} parents at rest", size=parents, least=0, spent=story.spent(since))
+    yield Row(work=f"{parents:,} parents at rest", size=parents, least=0, spent=target.spent(since))
 
 
-def decorate(story: Story, objects: int) -> Iterator[Row]:
-    """Give every object a label and an attachment."""
-    since = story.mark()
+def decorate(target: MeasuredServer, objects: int) -> Iterator[Row]:
+    """Add a label and an attachment to every object."""
+    since = target.mark()
     try:
-        story.each(objects, _target)
+        target.send_each(objects, _target)
         what = Counter({"POST configmaps": objects, "PATCH configmaps": objects})
-        ended = story.until_written(since, what, lambda: len(story.values("decorated=yes")) == objects)
+        ended = target.until_written(since, what, lambda: len(target.values("decorated=yes")) == objects)
     except BedError:
         yield Row(work=f"decorators over {objects:,}", size=objects, least=2 * objects, spent=None)
         return
-    story.until_quiet()
-    spent = story.spent(since, until=ended)
+    target.until_quiet()
+    spent = target.spent(since, until=ended)
     yield Row(work=f"decorators over {objects:,}", size=objects, least=2 * objects, spent=spent)
 
 
 def _done(
-    story: Story, ask: Callable[[int], Asked], parents: int, verb: str, children: int, value: str
+    target: MeasuredServer,
+    ask: Callable[[int], BenchRequest],
+    parents: int,
+    verb: str,
+    children: int,
+    value: str,
 ) -> Spent | None:
-    """Ask for something of every parent, wait until all children are as they should be, and say what that took."""
-    since = story.mark()
+    """Send a request for every parent, wait until all children are updated, and return the cost."""
+    since = target.mark()
     try:
-        story.each(parents, ask)
+        target.send_each(parents, ask)
         what = Counter({f"{verb} configmaps": children})
-        ended = story.until_written(since, what, lambda: story.values("of") == [value] * children)
+        ended = target.until_written(since, what, lambda: target.values("of") == [value] * children)
     except BedError:
         return None
-    # Statuses come last.
-    story.until_quiet()
-    return story.spent(since, until=ended)
+    # The status of parents is written last.
+    target.until_quiet()
+    return target.spent(since, until=ended)
 
 
-def _made(children: int, number: int) -> Asked:
+def _made(children: int, number: int) -> BenchRequest:
     spec = {
         "selector": {"matchLabels": {"of": f"p{number}"}},
         "children": children,
         "value": "one",
     }
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Set", "metadata": {"name": f"p{number}"}, "spec": spec}
-    return Asked("POST", PARENTS, body)
+    return BenchRequest("POST", PARENTS, body)
 
 
-def _edited(number: int) -> Asked:
-    return Asked("PATCH", f"{PARENTS}/p{number}", {"spec": {"value": "two"}})
+def _edited(number: int) -> BenchRequest:
+    return BenchRequest("PATCH", f"{PARENTS}/p{number}", {"spec": {"value": "two"}})
 
 
-def _flickered(number: int) -> Asked:
-    return Asked("PATCH", f"{MAPS}/p0-0", {"metadata": {"labels": {"turn": str(number)}}})
+def _flickered(number: int) -> BenchRequest:
+    return BenchRequest("PATCH", f"{MAPS}/p0-0", {"metadata": {"labels": {"turn": str(number)}}})
 
 
-def _target(number: int) -> Asked:
+def _target(number: int) -> BenchRequest:
     metadata = {"name": f"t{number}", "labels": {"decorate": "yes"}}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": "one"}}
-    return Asked("POST", MAPS, body)
+    return BenchRequest("POST", MAPS, body)
 
 
 # What is there before
 
 
 @contextmanager
-def staged(which: Which) -> Iterator[tuple[Story, str]]:
-    """A fresh server with `lamina run` on it, and where the hook is."""
+def staged(which: Which) -> Iterator[tuple[MeasuredServer, str]]:
+    """Start a server with `lamina run`, and a hook; yield both."""
     with start_server(which) as server:
         hook = subprocess.Popen(
             [sys.executable, "-m", "bench.hook"], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -188,7 +192,7 @@ def staged(which: Which) -> Iterator[tuple[Story, str]]:
             assert hook.stdout is not None
             url = f"http://127.0.0.1:{hook.stdout.readline().strip()}"
             with running(server, "metacontroller") as pid:
-                yield Story(server, pid, ABOUT, partial(_calls, url)), url
+                yield MeasuredServer(server, pid, ABOUT, partial(_calls, url)), url
         finally:
             hook.terminate()
             hook.wait()
@@ -199,8 +203,8 @@ def _calls(hook: str) -> int:
         return int(answer.read())
 
 
-def composite(story: Story, hook: str) -> None:
-    """Have the kind of the parents there, and their controller."""
+def composite(target: MeasuredServer, hook: str) -> None:
+    """Create the definition of the parents, and their CompositeController."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {
         "name": "v1",
@@ -220,18 +224,18 @@ def composite(story: Story, hook: str) -> None:
             "versions": [version],
         },
     }
-    story.api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    target.api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     spec = {
         "parentResource": {"apiVersion": f"{GROUP}/v1", "resource": "sets"},
         "childResources": [
             {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}
         ],
     }
-    _controller(story, hook, "CompositeController", spec)
+    _controller(target, hook, "CompositeController", spec)
 
 
-def decorator(story: Story, hook: str) -> None:
-    """Have a DecoratorController there."""
+def decorator(target: MeasuredServer, hook: str) -> None:
+    """Create a DecoratorController."""
     chosen = {"matchLabels": {"decorate": "yes"}}
     spec = {
         "resources": [{"apiVersion": "v1", "resource": "configmaps", "labelSelector": chosen}],
@@ -239,10 +243,10 @@ def decorator(story: Story, hook: str) -> None:
             {"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}
         ],
     }
-    _controller(story, hook, "DecoratorController", spec)
+    _controller(target, hook, "DecoratorController", spec)
 
 
-def _controller(story: Story, hook: str, kind: str, spec: Mapping[str, object]) -> None:
+def _controller(target: MeasuredServer, hook: str, kind: str, spec: Mapping[str, object]) -> None:
     hooks = {"sync": {"webhook": {"url": f"{hook}/sync"}}}
     controller = {
         "apiVersion": "metacontroller.k8s.io/v1alpha1",
@@ -251,11 +255,11 @@ def _controller(story: Story, hook: str, kind: str, spec: Mapping[str, object]) 
         "spec": {**spec, "hooks": hooks},
     }
     path = f"{CONTROLLERS}/{kind.lower()}s"
-    made = story.api.post(path, controller)
+    made = target.api.post(path, controller)
     if made.code != 201:
         raise BedError(f"the controller was refused: {made.text}")
     started = time.monotonic()
-    while '"Started"' not in story.api.get(f"{path}/bench").text.replace(" ", ""):
+    while '"Started"' not in target.api.get(f"{path}/bench").text.replace(" ", ""):
         if time.monotonic() - started > 60:
             raise BedError("the controller did not start within 60 s")
         time.sleep(0.05)
@@ -265,23 +269,23 @@ def _controller(story: Story, hook: str, kind: str, spec: Mapping[str, object]) 
 
 
 def measured(which: Which, sizes: Sequence[tuple[int, int]], decorated: int) -> list[Row]:
-    """Return the rows of one server; each size has a fresh one."""
+    """Return the rows of one server; each size uses a new one."""
     rows: list[Row] = []
     for parents, children in sizes:
-        with staged(which) as (story, hook):
-            composite(story, hook)
-            for row in grow(story, parents, children):
+        with staged(which) as (target, hook):
+            composite(target, hook)
+            for row in grow(target, parents, children):
                 print(f"  {row.work}", file=sys.stderr, flush=True)
                 rows.append(row)
     if decorated:
-        with staged(which) as (story, hook):
-            decorator(story, hook)
-            rows += decorate(story, decorated)
+        with staged(which) as (target, hook):
+            decorator(target, hook)
+            rows += decorate(target, decorated)
     return rows
 
 
 def growth(rows: Sequence[Row]) -> str:
-    """Return what one write costs at each size: the same, where time is linear in the work."""
+    """Return the cost per write at each size, which is constant if the cost is linear."""
     lines = []
     for row in rows:
         if row.spent is not None and row.spent.writes and "nothing" in row.work:
@@ -292,15 +296,15 @@ def growth(rows: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """Print a table a server."""
+    """Print a table for each server."""
     parser = argparse.ArgumentParser(prog="python -m bench.metacontroller", description=__doc__)
-    parser.add_argument("--only", choices=["embedded", "real"], help="one server and not both")
+    parser.add_argument("--only", choices=["embedded", "real"], help="measure one server only")
     parser.add_argument(
         "--sizes", nargs="*", default=["100x10", "1000x10", "10000x1"], metavar="NxM",
-        help="how many parents, with how many children each",
+        help="number of parents, and of children of each",
     )  # fmt: skip
     parser.add_argument(
-        "--decorated", type=int, default=5000, metavar="N", help="how many objects to decorate"
+        "--decorated", type=int, default=5000, metavar="N", help="number of objects to decorate"
     )
     asked = parser.parse_args()
     sizes = [(int(one.split("x")[0]), int(one.split("x")[1])) for one in asked.sizes]

@@ -1,7 +1,7 @@
 """
-What a simulation does: `python -m bench.paper`.
+The cost of simulations: `python -m bench.paper`.
 
-An hour on paper in which a hundred targets move: pods, children of a hook, clusters.
+A simulated hour in which a hundred targets are updated: pods, children of a hook, clusters.
 """
 
 import time
@@ -11,18 +11,18 @@ from functools import cache
 import msgspec
 import orjson
 
-from lamina.core.questions import Answer, Call, Said
-from lamina.families.every import chosen
-from lamina.families.metacontroller.names import API_VERSION
+from lamina.control_plane.load_stages import load_stages
+from lamina.core.model.queries import Answer, Call, HookResponse
+from lamina.families.metacontroller.labels import API_VERSION
+from lamina.families.registry import chosen
 from lamina.objects.types import Obj
-from lamina.paper.kinds import POD, make
-from lamina.simulation import Simulation
-from lamina.stages import load_stages
+from lamina.simulation.cluster.kinds import POD, make
+from lamina.simulation.scenario import Simulation
 from lamina.testing.builders import config_map, custom, definition, deployment
 
 TARGETS = 100
 AIM = 1.0
-"""How many seconds an hour takes at most."""
+"""The aim for a simulated hour, in seconds."""
 _ROLLING = {
     "method": "RollingRecreate",
     "statusChecks": {"conditions": [{"type": "Ready", "status": "True"}]},
@@ -46,10 +46,10 @@ _REQUEST = msgspec.json.Decoder(_Request)
 
 
 def hook(call: Call) -> Answer:
-    """Want pods of an image, quickly: what is measured is the simulation, and hooks are other people's."""
-    # What it is told of the children is most of what it is told, and this one does not look at them.
+    """Return pods of an image; fast, since the simulation is measured and not the hook."""
+    # The children are most of the request, and this hook does not use them.
     spec = _REQUEST.decode(call.body[: call.body.index(b',"children":')] + b"}").parent.spec
-    return Said(_answer(spec.size, spec.image))
+    return HookResponse(_answer(spec.size, spec.image))
 
 
 @cache
@@ -105,17 +105,21 @@ def works(colour: str) -> Obj:
 
 
 def an_hour(*before: Obj, change: Obj) -> tuple[float, float, int]:
-    """Return how long an hour takes on paper in which something changes: seconds, processor seconds, writes."""
-    played = Simulation(families=chosen("all"), stages=load_stages(), call=hook)
+    """Return the cost of a simulated hour after a change: seconds, processor seconds, writes."""
+    simulation = Simulation(families=chosen("all"), stages=load_stages(), call=hook)
     for manifest in before:
-        played.apply(manifest)
-    played.run(timedelta(minutes=5))
-    played.apply(change)
-    written, started, used = len(played.paper.journal), time.perf_counter(), time.process_time()
-    played.run(timedelta(hours=1))
-    if not all(one.well for one in played.endings()):
-        raise AssertionError(f"it does not end well: {played.endings()}")
-    return time.perf_counter() - started, time.process_time() - used, len(played.paper.journal) - written
+        simulation.apply(manifest)
+    simulation.run(timedelta(minutes=5))
+    simulation.apply(change)
+    written, started, used = len(simulation.cluster.journal), time.perf_counter(), time.process_time()
+    simulation.run(timedelta(hours=1))
+    if not all(one.healthy for one in simulation.final_states()):
+        raise AssertionError(f"unhealthy at the end: {simulation.final_states()}")
+    return (
+        time.perf_counter() - started,
+        time.process_time() - used,
+        len(simulation.cluster.journal) - written,
+    )
 
 
 def main() -> None:

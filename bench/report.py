@@ -1,17 +1,17 @@
-"""What was measured on each server, as tables: one row for each piece of work."""
+"""Prints the measurements of each server as a table with a row for each operation."""
 
 import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from bench.measured_server import Spent
 from bench.run import QUIET
-from bench.story import Spent
 from tests.bed.server import Which
 
 
 class Measured(Protocol):
-    """One row. `spent` is None where the work was not done in time."""
+    """One row; `spent` is None if the operation timed out."""
 
     @property
     def spent(self) -> Spent | None: ...
@@ -31,7 +31,7 @@ def report(
     head: Sequence[str],
     growth: Callable[[Sequence[Row]], str],
 ) -> int:
-    """Print a table a server, and return an exit code: whether everything was done in time."""
+    """Print a table for each server, and return an exit code: 1 if an operation timed out."""
     started, busy = time.monotonic(), os.getloadavg()[0]
     late = False
     for which in servers:
@@ -41,7 +41,7 @@ def report(
         late = late or any(row.spent is None for row in rows)
     print(f"{os.cpu_count()} processors, {time.monotonic() - started:.0f} s in all")
     if busy > QUIET:
-        print(f"the machine was busy with other things (load {busy:.1f}): these figures prove nothing")
+        print(f"the machine was busy (load {busy:.1f}): these figures are not reliable")
     return 1 if late else 0
 
 
@@ -51,7 +51,7 @@ def table(head: Sequence[str], rows: Sequence[Measured]) -> str:
 
 
 def aligned(head: Sequence[str], *lines: Sequence[str]) -> str:
-    """Return lines of cells as text; a line may be shorter than the head."""
+    """Return lines of cells as text; a line may be shorter than the header."""
     whole = [head, *lines]
     widths = [max(len(line[place]) for line in whole if place < len(line)) for place in range(len(head))]
     return "\n".join(

@@ -1,9 +1,9 @@
 """
-What rules and policies cost a write: `python -m bench.rules`.
+The cost of validation rules and admission policies for a write: `python -m bench.rules`.
 
-The server is in this process and keeps everything in memory, so that nothing but
-its own work is measured. The same object is written with and without three rules
-in its schema, and with a policy in force that is about it, and one that is not.
+The server runs in this process with a store in memory, so that only its own work is
+measured. The same object is written with and without three rules in its schema, with
+a policy that matches it, and with one that does not.
 """
 
 import argparse
@@ -16,11 +16,12 @@ from typing import Any
 
 import orjson
 
-from lamina.server.api import Api
-from lamina.server.assembly import assemble
-from lamina.server.identity import Authenticator
-from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Request
+from lamina.server.api.assembly import assemble
+from lamina.server.api.authn import Authenticator
+from lamina.server.api.dispatch import Api
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN
+from lamina.server.storage.memory_store import MemoryStore
 
 GROUP = "bench.example.com"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -81,9 +82,9 @@ async def call(api: Api, method: str, path: str, body: Any) -> Any:
 
 async def write(api: Api, *plurals: str, rounds: int) -> list[float]:
     """
-    Return how many microseconds of the processor a change takes, in the least disturbed of some rounds.
+    Return the processor time of a write in microseconds, the least of several rounds.
 
-    Kinds take turns, so that a bad moment of the machine hits all of them.
+    Kinds alternate, so that a slow moment of the machine affects all of them.
     """
     took = {plural: float("inf") for plural in plurals}
     for turn in range(rounds):
@@ -104,7 +105,7 @@ async def bind(api: Api, resource: str) -> None:
 
 
 async def measure(rounds: int) -> list[tuple[str, float]]:
-    """Return what was done, and how long it took."""
+    """Return the operations and their times."""
     api = assemble(MemoryStore(), lambda: datetime.now(UTC), Authenticator({}), {})
     hosts = ["a.example.com", "b.example.com", "c.example.com"]
     for plural, rules in (("plains", False), ("ruleds", True)):
@@ -118,26 +119,26 @@ async def measure(rounds: int) -> list[tuple[str, float]]:
     await bind(api, "configmaps")
     [other] = await write(api, "plains", rounds=rounds)
     await bind(api, "plains")
-    [judged] = await write(api, "plains", rounds=rounds)
+    [validated] = await write(api, "plains", rounds=rounds)
     return [
         ("without rules", plain),
         ("with three rules", ruled),
-        ("with a policy about something else", other),
-        ("with a policy of two expressions", judged),
+        ("with a policy that does not match", other),
+        ("with a policy of two expressions", validated),
     ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.rules", description="What rules and policies cost a write."
+        prog="python -m bench.rules", description="The cost of validation rules and admission policies."
     )
     parser.add_argument(
-        "--rounds", type=int, default=10, metavar="N", help=f"turns of {WRITES} writes each (default: 10)"
+        "--rounds", type=int, default=10, metavar="N", help=f"rounds of {WRITES} writes each (default: 10)"
     )
     rows = asyncio.run(measure(parser.parse_args(arguments).rounds))
-    for told, took in rows:
-        print(f"{told:36} {took:7.0f} µs   {took / rows[0][1] - 1:+.0%}")
+    for name, took in rows:
+        print(f"{name:36} {took:7.0f} µs   {took / rows[0][1] - 1:+.0%}")
     return 0
 
 

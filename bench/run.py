@@ -1,4 +1,4 @@
-"""The whole benchmark: rounds over one server and the other, and the table at the end."""
+"""The benchmark of the two servers: alternating rounds, and a table of the medians."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from bench.measure import Results, measure
 from bench.table import alone, busiest_load, comparison, failures, middle
 from tests.bed.server import Which
 
-# A load above this before we start is somebody else's, and hits the two servers unequally.
+# A higher load before the start comes from other processes and distorts the comparison.
 QUIET = 1.0
 
 
 def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path | None) -> int:
     """
-    Measure the servers named in turn, print the medians, and return an exit code.
+    Measure the servers in alternating rounds, print the medians, and return an exit code.
 
-    Only one server runs at a time, so that each has the machine to itself, and
-    the turns alternate, so that a slow minute of the machine hits both.
+    One server runs at a time. Rounds alternate, so that a slow minute of the machine
+    affects both servers.
     """
     started = time.monotonic()
     busy_before = os.getloadavg()[0]
@@ -36,16 +36,16 @@ def compare(which: Sequence[Which], *, rounds: int, seconds: float, save: Path |
     else:
         for one, results in medians.items():
             print(alone(results, one))
-    # Of every round: a median would forgive a round that went wrong.
+    # Of every round: a median hides a single failed round.
     trouble = [line for one, turns in passes.items() for results in turns for line in failures(results, one)]
     for line in trouble:
         print(line)
     spent = time.monotonic() - started
     print(f"\n{os.cpu_count()} processors, {rounds} rounds of {seconds:g} s a row, {spent:.0f} s in all")
     share = busiest_load([results for turns in passes.values() for results in turns])
-    print(f"the load generator never used more than {share:.0%} of one processor")
+    print(f"the load generator used at most {share:.0%} of one processor")
     if busy_before > QUIET:
-        print(f"the machine was busy with other things (load {busy_before:.1f}): these figures prove nothing")
+        print(f"the machine was busy (load {busy_before:.1f}): these figures are not reliable")
     if save:
         machine = {
             "processors": os.cpu_count(),

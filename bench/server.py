@@ -1,4 +1,4 @@
-"""The two servers side by side, from the command line: `python -m bench.server`, or `python -m bench`."""
+"""Compares the embedded server with kube-apiserver: `python -m bench.server`, or `python -m bench`."""
 
 import argparse
 import sys
@@ -13,17 +13,19 @@ from tests.bed.trouble import BedError
 def main() -> int:
     """Run the benchmark and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.server", description=__doc__)
+    parser.add_argument("--only", choices=["embedded", "real"], help="measure one server only")
     parser.add_argument(
-        "--only", choices=["embedded", "real"], help="measure one server and compare with none"
+        "--rounds", type=int, default=2, metavar="N", help="rounds for each server (default: 2)"
     )
     parser.add_argument(
-        "--rounds", type=int, default=2, metavar="N", help="turns for each server (default: 2)"
+        "--seconds",
+        type=float,
+        default=3.0,
+        metavar="S",
+        help="duration of each kind of request (default: 3)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=3.0, metavar="S", help="how long each kind of request (default: 3)"
-    )
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write every figure of every round to this file"
+        "--json", type=Path, metavar="FILE", help="write all figures of all rounds to this file"
     )
     asked = parser.parse_args()
     both: tuple[Which, ...] = ("real", "embedded")

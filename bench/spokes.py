@@ -1,9 +1,8 @@
 """
-Clusters with real agents, in a process of their own: `python -m bench.spokes KUBECONFIG N`.
+Embedded clusters with agents, in one process: `python -m bench.spokes KUBECONFIG N`.
 
-Each is an embedded cluster, and its agent applies there what the hub has for
-it. They are called c0 and so on. Says `ready` once all of them are, and stays
-until its standard input ends.
+The clusters are c0 to cN-1, and their agents apply the works of the hub. Prints
+`ready` when all agents are, and runs until its standard input ends.
 """
 
 import asyncio
@@ -14,14 +13,16 @@ from pathlib import Path
 
 import uvloop
 
-from lamina import agents
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import Access, read_kubeconfig
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
-from lamina.embedded import EmbeddedCluster
+from lamina.control_plane import hub as control_plane_hub
+from lamina.control_plane.cluster import EmbeddedCluster
+from lamina.core.model.agents import AgentSpec
+from lamina.families.registry import agents
 from lamina.logs import log
-from lamina.runtime.manager import Manager
+from lamina.runtime.controller.manager import Manager
 from lamina.settings import Settings
 
 _AT_ONCE = 8
@@ -29,21 +30,22 @@ _AT_ONCE = 8
 
 def agent(name: str, hub: Client, address: str, cluster: EmbeddedCluster) -> Manager:
     """Return the agent of a cluster."""
-    return agents.agent(cluster.client(), hub, name, address=address, clock=WallClock())
+    spec = AgentSpec(cluster=name, address=address)
+    return control_plane_hub.agent(agents(), spec, cluster.client(), hub, clock=WallClock())
 
 
-async def attend(access: Access, size: int) -> None:
-    """Have so many clusters join a hub, and run them until standard input ends."""
+async def run_clusters(access: Access, size: int) -> None:
+    """Join N clusters to a hub, and run them until standard input ends."""
     transport = HttpTransport(access)
     hub, turns = Client(transport), asyncio.Semaphore(_AT_ONCE)
     await hub.discover()
 
     async def start(name: str, ending: AsyncExitStack) -> None:
         async with turns:
-            await agents.join(hub, name)
+            await control_plane_hub.join(agents(), hub, name)
             run = partial(agent, name, hub, access.server)
             settings = Settings(families="none", simulate="controllers")
-            cluster = EmbeddedCluster(settings, name=name, serves=(agents.Kinds(),), also=(run,))
+            cluster = EmbeddedCluster(settings, name=name, crd_providers=(agents(),), extra_managers=(run,))
             await ending.enter_async_context(cluster)
             for manager in cluster.managers:
                 await manager.ready()
@@ -58,7 +60,7 @@ async def attend(access: Access, size: int) -> None:
 def main() -> None:
     log.configure("error", "text")
     kubeconfig, size = Path(sys.argv[1]), int(sys.argv[2])
-    uvloop.run(attend(read_kubeconfig(kubeconfig), size))
+    uvloop.run(run_clusters(read_kubeconfig(kubeconfig), size))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Results of two servers as one table, with what we aim at beside what we got."""
+"""The results of two servers as one table, with ratios and aims."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from bench.measure import Result, Results
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """
-    One line: which figure of which measurement, and what it should be.
+    One row: a figure of a measurement, and its aim.
 
-    `more_is_better` says which way the comparison goes, so that a ratio above
-    one is always to our credit.
+    `more_is_better` gives the direction of the comparison: a ratio above one always
+    means that the embedded server is better.
     """
 
     label: str
@@ -25,7 +25,7 @@ class Row:
 
     @property
     def shown_aim(self) -> str:
-        """The aim in words."""
+        """Return the aim as text."""
         return f"{self.aim:g}x" if self.aim else ""
 
 
@@ -99,7 +99,7 @@ def middle(rounds: Sequence[Results]) -> Results:
 
 
 def ratio(row: Row, real: Results, ours: Results) -> float | None:
-    """Return by how much we are better; None where the comparison makes no sense."""
+    """Return the factor by which the embedded server is better; None if a figure is zero."""
     theirs, our = _figure(row, real), _figure(row, ours)
     if not theirs or not our:
         return None

@@ -1,4 +1,4 @@
-"""What processes use, read from /proc."""
+"""Processor time and memory of processes, read from /proc."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -8,8 +8,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def family(pids: Iterable[int]) -> list[int]:
-    """Return the processes and everything they started that still runs."""
+def process_tree(pids: Iterable[int]) -> list[int]:
+    """Return processes with all of their running descendants."""
     found: list[int] = []
     waiting = list(pids)
     while waiting:
@@ -22,12 +22,12 @@ def family(pids: Iterable[int]) -> list[int]:
 
 def processor_seconds(pids: Sequence[int]) -> float:
     """Return the processor time that the processes and their children have used."""
-    return sum(_ticks(pid) for pid in family(pids)) / TICKS
+    return sum(_ticks(pid) for pid in process_tree(pids)) / TICKS
 
 
 def resident_bytes(pids: Sequence[int]) -> int:
     """Return the memory that the processes and their children hold."""
-    return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in family(pids)) * PAGE
+    return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in process_tree(pids)) * PAGE
 
 
 def _ticks(pid: int) -> int:

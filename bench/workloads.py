@@ -1,9 +1,9 @@
 """
 A Deployment of 1,000 pods, from its creation until all of them are available.
 
-Both servers have the same nodes, scheduler and stages: the embedded one inside
-itself, the real one beside its own controller manager. Its controller manager
-sends as many requests a second as it does by default, and waits for the rest.
+Both servers have the same nodes, scheduler and stages: the embedded one in its own
+process, the real one next to its controller manager, which keeps its default rate
+limit.
 """
 
 import shutil
@@ -19,13 +19,13 @@ from tests.bed.trouble import BedError
 from tests.bed.wire import Api
 
 PODS = 1_000
-PATIENCE = 300.0
+TIMEOUT = 300.0
 
 _DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments"
 
 
 def roll_out(which: Which, *, pods: int = PODS) -> dict[str, float]:
-    """Return how long a fresh server takes, and how much processor time all of its processes use."""
+    """Return the time that a new server takes, and the processor time of all of its processes."""
     data = Path(tempfile.mkdtemp(prefix="lamina-bench-"))
     try:
         with real_server(pods=True) if which == "real" else embedded_server(data=data, pods=True) as server:
@@ -35,7 +35,7 @@ def roll_out(which: Which, *, pods: int = PODS) -> dict[str, float]:
 
 
 def _measured(server: Server, pods: int) -> dict[str, float]:
-    # What a server does in its first moments is not what is measured here.
+    # The work of a server after its start is not part of the measurement.
     time.sleep(2.0)
     api = server.api()
     used = processor_seconds(server.pids)
@@ -44,9 +44,9 @@ def _measured(server: Server, pods: int) -> dict[str, float]:
     if made.code != 201:
         raise BedError(f"the {server.name} server did not create a Deployment: {made.text}")
     while _available(api) != pods:
-        if time.monotonic() - started > PATIENCE:
+        if time.monotonic() - started > TIMEOUT:
             raise BedError(
-                f"{pods} pods were not available on the {server.name} server within {PATIENCE:.0f} s"
+                f"{pods} pods were not available on the {server.name} server within {TIMEOUT:.0f} s"
             )
         time.sleep(0.1)
     return {

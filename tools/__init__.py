@@ -1,1 +1,1 @@
-"""Programs run while building lamina, never by it."""
+"""Programs that generate parts of the source tree."""

@@ -1,11 +1,11 @@
 """
-Makes OpenAPI definitions in the form in which a server publishes them.
+Generates OpenAPI definitions in the form in which kube-apiserver publishes them.
 
-The package they come from holds those of OpenAPI v2, changed for validators:
-every optional type may be null, kinds are pinned by enums, and two types have
-another shape altogether. That is undone here, and what only v3 says is added:
-references stand in `allOf` beside their description, fields that Go always
-writes have their zero as `default`, and enumerations list their values.
+The source package has those of OpenAPI v2, changed for validators: every optional
+type may be null, kinds are restricted by enums, and two types have another schema.
+These changes are reverted, and the parts of v3 added: references with a description
+are in `allOf`, fields that Go always writes have their zero as `default`, and enums
+list their values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from lamina.server.builtin.definitions import references
+from lamina.server.kinds.builtin.definitions import references
 from tools.golang import Field, constants, enums, own_forms, structs
 from tools.sources import Sources
 
@@ -25,7 +25,7 @@ _ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "boole
 
 
 def definitions(sources: Sources, roots: Iterable[str]) -> dict[str, Any]:
-    """Return the named definitions and everything they refer to."""
+    """Return the named definitions and all that they refer to."""
     found: dict[str, Any] = {}
     waiting = list(roots)
     while waiting:
@@ -61,7 +61,7 @@ def _definition(sources: Sources, name: str) -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without the nulls that validators want."""
+    """Return a schema without the nulls for validators."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
@@ -103,7 +103,7 @@ def _give_zero(sources: Sources, schema: dict[str, Any], *, omitempty: bool) -> 
 
 
 def _give_choices(sources: Sources, schema: dict[str, Any], field: Field, folder: Path) -> None:
-    """List the values of an enumeration, and describe them where the field itself is one."""
+    """Add the values of an enum, with a description where the field itself is one."""
     home = sources.imported(field.imported) if field.imported else folder
     choices = enums(home, sources.imported).get(field.element) if home else None
     if not choices:
@@ -126,7 +126,7 @@ def _literal(text: str, folder: Path) -> Any:
 
 
 def _with_references_apart(schema: Any) -> Any:
-    """Return a schema in which a reference with anything beside it stands in `allOf`."""
+    """Return a schema in which references with other keywords are in `allOf`."""
     if isinstance(schema, list):
         return [_with_references_apart(part) for part in schema]
     if not isinstance(schema, dict):
@@ -139,7 +139,7 @@ def _with_references_apart(schema: Any) -> Any:
 
 def _comment(folder: Path, struct: str) -> str:
     """
-    Return the comment above a message in a .proto file, for the two definitions that come without one.
+    Return the comment of a message in a .proto file, for the two definitions without one.
 
     Lines of a paragraph are joined; an indented line stays a line.
     """

@@ -1,8 +1,8 @@
 """
-Reads what Go source says about the types of the API.
+Extracts declarations of API types from Go source.
 
-This is no parser of Go: it reads gofmt'ed declarations of the one shape that
-API types have, one field a line with its tag in backquotes.
+This is not a Go parser: it matches gofmt'ed declarations in the form of API types,
+with one field a line and its tag in backquotes.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Field:
     """
     One field of a Go struct.
 
-    `json` is its name on the wire, empty where the field is inlined. `number`
-    is its protobuf number, 0 where it has none. `default` is what a marker
-    above it says, as JSON text or `ref(NAME)`. `imported` is the path of the
-    package its type comes from, empty for its own.
+    `json` is its JSON name, empty where the field is inlined. `number` is its
+    protobuf number, 0 without one. `default` is the value of its +default
+    marker, as JSON text or `ref(NAME)`. `imported` is the path of the package
+    of its type, empty for the same package.
     """
 
     go_type: str
@@ -54,7 +54,7 @@ class Field:
 
     @property
     def element(self) -> str:
-        """Return the name of the type without its package, whatever it is a pointer to, list or map of."""
+        """Return the name of the type without its package, or of the element of a pointer, list or map."""
         return re.split(r"[\].*]", self.go_type)[-1]
 
 
@@ -72,33 +72,33 @@ def structs(folder: Path) -> dict[str, Struct]:
 
 
 @cache
-def enums(folder: Path, elsewhere: Callable[[str], Path | None]) -> dict[str, dict[str, str]]:
+def enums(folder: Path, folder_of: Callable[[str], Path | None]) -> dict[str, dict[str, str]]:
     """
-    Return the types marked as enumerations: type, value, and what the source says of the value.
+    Return the types with the +enum marker: type, value, and the comment of the value.
 
-    `elsewhere` gives the folder of an import path; a value may be another package's constant.
+    `folder_of` gives the folder of an import path; a value may be another package's constant.
     """
     found: dict[str, dict[str, str]] = {}
     for source in _sources(folder):
         found |= {name: {} for comment, name in _ENUMERATED.findall(source) if "// +enum\n" in comment}
     for source in _sources(folder):
         imports = _imports(source)
-        said: list[str] = []
+        comment_lines: list[str] = []
         for line in source.splitlines():
             name, kind, written = next(iter(_CHOICE.findall(line) or _CONVERTED.findall(line)), ("", "", ""))
             if kind in found:
-                value = json.loads(written) if written[0] == '"' else _constant(written, imports, elsewhere)
-                text = " ".join(said).strip().removeprefix(name)
+                value = json.loads(written) if written[0] == '"' else _constant(written, imports, folder_of)
+                text = " ".join(comment_lines).strip().removeprefix(name)
                 found[kind][value] = " ".join(text.split())
-            said = [*said, line.lstrip("\t/")] if line.lstrip("\t").startswith("//") else []
+            comment_lines = [*comment_lines, line.lstrip("\t/")] if line.lstrip("\t").startswith("//") else []
     return found
 
 
-def _constant(written: str, imports: dict[str, str], elsewhere: Callable[[str], Path | None]) -> str:
+def _constant(written: str, imports: dict[str, str], folder_of: Callable[[str], Path | None]) -> str:
     alias, _, name = written.rpartition(".")
-    home = elsewhere(imports[alias])
+    home = folder_of(imports[alias])
     if home is None:
-        raise LookupError(f"nobody knows the value of {written}")
+        raise LookupError(f"the value of {written} is not declared")
     return constants(home)[name]
 
 
@@ -114,12 +114,12 @@ def constants(folder: Path) -> dict[str, str]:
 
 @cache
 def own_forms(folder: Path) -> frozenset[str]:
-    """Return the types of a package that write themselves as JSON, in a form their fields do not show."""
+    """Return the types of a package with their own MarshalJSON."""
     return frozenset(name for source in _sources(folder) for name in _MARSHALLED.findall(source))
 
 
 def documentation(folder: Path) -> dict[str, dict[str, str]]:
-    """Return what a package says about the fields of its structs: struct, field, sentences."""
+    """Return the documentation of struct fields in a package: struct, field, text."""
     source = (folder / "types_swagger_doc_generated.go").read_text()
     return {
         struct: {json.loads(field): json.loads(text) for field, text in _SENTENCE.findall(body)}

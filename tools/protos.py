@@ -1,12 +1,11 @@
 """
-Makes the table by which protobuf bodies are read.
+Generates the table for decoding protobuf bodies.
 
-A message is one line of text, `1 name! string;2 ports []ContainerPort`, and
-messages go by the names of their OpenAPI definitions. After a field's name
-stands what becomes of a zero: `?` is a pointer in Go, so that an explicit zero
-means something and is kept; `!` is shown even when it was not sent, as every
-struct is; `^` is inlined, its fields are the parent's; nothing means that a zero
-is dropped.
+A message is one line of text, `1 name! string;2 ports []ContainerPort`, under the
+name of its OpenAPI definition. A suffix of a field's name says how a zero is
+decoded: `?` is a pointer in Go, whose explicit zero is kept; `!` is written even
+when it was not sent, as every struct is; `^` is inlined into the parent; without a
+suffix, a zero is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MAP = re.compile(r"^  map<(\w+), ([\w.]+)> (\w+) = (\d+);", re.MULTILINE)
 
 
 def messages(sources: Sources, roots: Iterable[str]) -> dict[str, str]:
-    """Return the lines of the named messages and of everything they mention."""
+    """Return the lines of the named messages and of all that they refer to."""
     found: dict[str, str] = {}
     waiting = list(roots)
     while waiting:
@@ -52,7 +51,7 @@ def _line(sources: Sources, name: str) -> tuple[str, list[str]]:
         return full.removeprefix(f"{package}.")
 
     for number, field, written, form in sorted(_declared(folder)[message]):
-        # Without a Go field there is a slice with a name of its own, such as ExtraValue: one repeated field.
+        # A named slice type, such as ExtraValue, has no Go field: one repeated field.
         known = declared.get(number)
         if known and message in own_forms(folder):
             called = f"{field}?" if known.pointer else field
@@ -68,14 +67,14 @@ def _named(declared: Field, field: str, *, struct: bool) -> str:
         return f"{field}^"
     if declared.pointer:
         return f"{declared.json}?"
-    # Go's omitempty leaves out no struct; omitzero does.
+    # Go's omitempty does not omit structs; omitzero does.
     dropped = declared.omitzero if struct else declared.omitempty
     return declared.json if dropped else f"{declared.json}!"
 
 
 @cache
 def _declared(folder: Path) -> dict[str, list[tuple[int, str, str, str]]]:
-    """Return the messages of a package: number, name and type of each field, and how the type is written."""
+    """Return the messages of a package: number, name, type and format of each field."""
     source = (folder / "generated.proto").read_text()
     return {
         message: [
@@ -95,7 +94,7 @@ def _is_message(written: str) -> bool:
 
 
 def _definition(written: str, package: str) -> str:
-    """Return the definition's name of a type as a .proto file writes it: .k8s.io.api.core.v1.Pod."""
+    """Return the definition name of a type in a .proto file, such as .k8s.io.api.core.v1.Pod."""
     if not written.startswith("."):
         return f"{package}.{written}"
     return "io.k8s." + written.removeprefix(".k8s.io.").replace("_", "-")

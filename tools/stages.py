@@ -1,17 +1,17 @@
-"""Writes the stages one gets without asking as JSON, beside the YAML that people read and change."""
+"""Writes the default stages as JSON, beside the YAML that is edited."""
 
 from pathlib import Path
 
 import orjson
 
 from lamina.actors import stages
-from lamina.stages import documents
+from lamina.control_plane.load_stages import documents
 
 FOLDER = Path(stages.__file__).parent
 
 
 def ready_made() -> bytes:
-    """Return what the YAML says, as JSON."""
+    """Return the YAML file as JSON."""
     source = FOLDER / stages.DEFAULTS
     return orjson.dumps(documents(source.read_text(), source.name)) + b"\n"
 

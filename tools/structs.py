@@ -1,18 +1,17 @@
 """
-Makes the table of Go structs by which bodies of built-in kinds are decoded: `python -m tools.structs`.
+Generates the table of Go structs for decoding bodies of built-in kinds: `python -m tools.structs`.
 
-A server of Kubernetes reads JSON into Go structs and prints those again, so what
-a struct says of its fields decides what is kept, what is dropped, and what
-stands there although nobody wrote it. Each line of the table is one type:
+kube-apiserver decodes JSON into Go structs and encodes those again, so the struct
+declarations decide which fields are kept, dropped, or added with a zero value. Each
+line of the table is one type:
 
     apps/v1.DeploymentStrategy: type? DeploymentStrategyType; rollingUpdate? *RollingUpdateDeployment
     core/v1.PullPolicy = string
 
-Types without a dot before them are of the same package. After a field's name
-stands `?` where a zero is left out (omitempty), `~` where a zero struct is too
-(omitzero); nothing where it is always printed. A name between `^` and a space
-is an embedded struct, whose fields are the parent's. `=JSON` after a type is
-what a `+default` marker says.
+Types without a package are of the same package. The suffix of a field's name is `?`
+where a zero is omitted (omitempty), `~` where a zero struct is too (omitzero), and
+empty where it is always written. A name between `^` and a space is an embedded
+struct, whose fields are the parent's. `=JSON` after a type is its `+default` marker.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from lamina.server.builtin.catalogue import CATALOGUE, PACKAGES
+from lamina.server.kinds.builtin.catalogue import CATALOGUE, PACKAGES
 from tools import sources
 from tools.golang import constants
 
-TABLE: Final = Path(__file__).parents[1] / "src/lamina/server/builtin/data/structs.txt"
+TABLE: Final = Path(__file__).parents[1] / "src/lamina/server/kinds/builtin/data/structs.txt"
 
 _PACKAGES: Final = {
     "k8s.io/apimachinery/pkg/apis/meta/v1": ("meta/v1", "io.k8s.apimachinery.pkg.apis.meta.v1"),
@@ -46,7 +45,7 @@ _OWN_FORM: Final = {
     "apiextensions/v1.JSONSchemaPropsOrArray", "apiextensions/v1.JSONSchemaPropsOrBool",
     "apiextensions/v1.JSONSchemaPropsOrStringArray",
 }  # fmt: skip
-"""Types that read and write themselves; the decoder knows them by name."""
+"""Types with their own JSON encoding; the decoder knows them by name."""
 
 _EXTRA: Final = (
     "apiextensions/v1.JSONSchemaProps", "autoscaling/v1.HorizontalPodAutoscalerCondition",
@@ -54,7 +53,7 @@ _EXTRA: Final = (
     *(f"meta/v1.{verb}Options" for verb in ("Create", "Delete", "Patch", "Update")),
     "meta/v1.LabelSelector", "meta/v1.ObjectMeta", "meta/v1.Status",
 )  # fmt: skip
-"""Types that no kind mentions, or that are decoded by themselves."""
+"""Types that no kind refers to, or that are decoded on their own."""
 
 _STRUCT = re.compile(r"^type (\w+) struct ?\{(?:\}|\n(.*?)^\})", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"^type (\w+) =? ?((?:\[\]|map\[\w+\])?[\w.]+)$", re.MULTILINE)
@@ -79,7 +78,7 @@ def main() -> int:
 
 
 def table(found: sources.Sources) -> list[str]:
-    """Return the lines of every served kind and of everything it mentions."""
+    """Return the lines of every served kind and of all that it refers to."""
     lines: dict[str, str] = {}
     waiting = [*_kinds(), *_EXTRA]
     while waiting:
@@ -103,7 +102,7 @@ def _kinds() -> Iterator[str]:
 
 
 def _key(definition: str) -> str:
-    """Return how the table calls a definition: io.k8s.api.apps.v1.Deployment is apps/v1.Deployment."""
+    """Return the table's name of a definition: apps/v1.Deployment for io.k8s.api.apps.v1.Deployment."""
     *_, group, version, kind = definition.split(".")
     return f"{group}/{version}.{kind}"
 
@@ -117,7 +116,7 @@ def _folder(found: sources.Sources, package: str) -> Path:
 
 @cache
 def _types(folder: Path, package: str) -> dict[str, tuple[str, list[str]]]:
-    """Return the types of a package: the line of each, and the types it mentions."""
+    """Return the types of a package: the line of each, and the types it refers to."""
     found: dict[str, tuple[str, list[str]]] = {}
     for path in sorted(folder.glob("*.go")):
         if path.name.startswith(("zz_generated", "generated.pb")) or path.name.endswith("_test.go"):
@@ -159,7 +158,7 @@ def _fields(
 
 
 def _shown(go_type: str, package: str, imports: dict[str, str], mentioned: list[str]) -> str | None:
-    """Return a Go type as the table writes it; None for what is no type of the API."""
+    """Return a Go type as the table writes it; None for a type that is not part of the API."""
 
     def word(match: re.Match[str]) -> str:
         alias, name = match[1], match[2]

@@ -1,8 +1,8 @@
 """
-Writes the tables of built-in types: `python -m tools.tables`, or `make tables`.
+Generates the tables of built-in types: `python -m tools.tables`, or `make tables`.
 
-Everything below `src/lamina/server/builtin/data` is made here, from packages
-that are fetched and thrown away. The same packages give the same bytes.
+All files below `src/lamina/server/kinds/builtin/data` are generated, from packages
+that are downloaded to a temporary folder. The output is reproducible.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from lamina.server.builtin.catalogue import CATALOGUE, PACKAGES
+from lamina.server.kinds.builtin.catalogue import CATALOGUE, PACKAGES
 from tools import sources
 from tools.definitions import definitions
 from tools.golang import documentation
 from tools.protos import messages
 
-DATA: Final = Path(__file__).parents[1] / "src/lamina/server/builtin/data"
+DATA: Final = Path(__file__).parents[1] / "src/lamina/server/kinds/builtin/data"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
 PUBLISHED: Final = (
@@ -35,7 +35,7 @@ PUBLISHED: Final = (
 OPTIONS: Final = tuple(
     f"{verb}Options" for verb in ("Apply", "Create", "Delete", "Get", "List", "Patch", "Update")
 )
-"""Bodies and query parameters that every group version understands."""
+"""Bodies and query parameters of every group version."""
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def write(found: sources.Sources, folder: Path) -> list[Path]:
-    """Write every table, remove what is no longer made, and return the files."""
+    """Write every table, remove stale files, and return the files."""
     by_package: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, definition in definitions(found, (*_kinds(), *_lists(), *PUBLISHED)).items():
         by_package[name.rpartition(".")[0]][name] = definition
@@ -100,7 +100,7 @@ def _messages(found: sources.Sources) -> dict[str, Any]:
 
 
 def _parameters(found: sources.Sources) -> dict[str, dict[str, str]]:
-    """Return the sentences about query parameters, which no definition holds."""
+    """Return the descriptions of query parameters, which are in no definition."""
     meta = documentation(found.folder(META))
     core = documentation(found.folder("io.k8s.api.core.v1"))
     return {**{name: meta[name] for name in OPTIONS}, "PodLogOptions": core["PodLogOptions"]}

@@ -10,13 +10,13 @@ import (
 
 const (
 	works = "/apis/work.open-cluster-management.io/v1/"
-	// Servers close connections that are not used for a minute and a half, or sooner.
+	// Below the idle timeout of servers, which is 90 seconds or less.
 	unused = 20 * time.Second
-	// How often a watch that ended is taken up again before that is given up.
+	// The number of retries of a watch that ends.
 	tries = 50
 )
 
-// A work is what an agent reads of a ManifestWork.
+// A work has the fields of a ManifestWork that an agent reads.
 type work struct {
 	Metadata struct {
 		Name              string  `json:"name"`
@@ -40,10 +40,10 @@ type work struct {
 	} `json:"status"`
 }
 
-// attend stands for the agents of a whole fleet until standard input ends: each says at once how its works do.
+// attend simulates the agents of a fleet until standard input ends: it reports the status of every work at once.
 //
 // A work succeeds unless the `phase` in its first manifest is `working`, which
-// takes for ever, or `bad`, which fails. Nothing is applied anywhere.
+// never completes, or `bad`, which fails. Nothing is applied.
 func attend(t target, clients int, input *bufio.Reader) error {
 	unsaid := make(chan work, 1<<16)
 	failed := make(chan error, clients+1)
@@ -73,17 +73,17 @@ func attend(t target, clients int, input *bufio.Reader) error {
 	}
 }
 
-// following opens a watch of all works, which begins with those there are.
+// following opens a watch of all works, with initial events.
 func following(t target) (*connection, error) {
 	stream, err := open(t, works+"manifestworks?watch=1&timeoutSeconds=7200")
 	if err != nil {
 		return nil, err
 	}
-	// However long nothing happens.
+	// No timeout: a watch may be idle.
 	return stream, stream.tls.SetDeadline(time.Time{})
 }
 
-// listen hands on every work whose agent has not said yet how it does.
+// listen passes on every work without a status for its generation.
 //
 // A real server ends the watches of a kind when its definition changes.
 func listen(t target, stream *connection, unsaid chan<- work) error {
@@ -125,7 +125,7 @@ func (w *work) isSaid() bool {
 	return false
 }
 
-// answer says how works do, one after another.
+// answer writes the status of works, one after another.
 func answer(t target, unsaid <-chan work) error {
 	var c *connection
 	var last time.Time
@@ -147,7 +147,7 @@ func answer(t target, unsaid <-chan work) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		// Whoever has gone meanwhile need not be told.
+		// The work was deleted meanwhile.
 		if status != 200 && status != 404 {
 			return fmt.Errorf("%s was answered with %d", path, status)
 		}
@@ -155,7 +155,7 @@ func answer(t target, unsaid <-chan work) error {
 	return nil
 }
 
-// said returns the patch with which an agent says how a work does.
+// said returns the patch of the status of a work.
 func (w *work) said(now time.Time) []byte {
 	phase := ""
 	if len(w.Spec.Workload.Manifests) > 0 {

@@ -1,7 +1,7 @@
-// Command load asks a Kubernetes API server for one kind of thing, many times, and prints what it saw as JSON.
+// Command load sends many requests of one kind to a Kubernetes API server, and prints the results as JSON.
 //
-// It reads the bearer token from its standard input, so that no other user of
-// the machine sees it among the arguments.
+// It reads the bearer token from its standard input, so that other users of the
+// machine do not see it among the arguments.
 package main
 
 import (

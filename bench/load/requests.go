@@ -23,7 +23,7 @@ func object(name, value string) string {
 		`"data":{"value":%q,"filler":%q}}`, name, value, filler)
 }
 
-// makers returns how each kind of request is made for the objects of one namespace.
+// makers returns a maker for each kind of request, for the objects of one namespace.
 func makers(namespace, prefix string, objects int64) map[string]maker {
 	all := "/api/v1/namespaces/" + namespace + "/configmaps"
 	name := func(number int64) string { return fmt.Sprintf("%s-%d", prefix, number%objects) }
@@ -47,7 +47,7 @@ func makers(namespace, prefix string, objects int64) map[string]maker {
 	}
 }
 
-// run has clients send requests until count are sent or time is up, and returns what they saw.
+// run sends requests with several clients until count are sent or time is up, and returns the results.
 func run(t target, clients int, count int64, limit time.Duration, first int64, make maker) (result, error) {
 	var next atomic.Int64
 	next.Store(first - 1)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seen gathers what clients saw; each client writes to a place of its own, so nobody waits.
+// seen has the results of clients; each client writes to its own element, without locks.
 type seen struct {
 	clients []onlooker
 	cpu     time.Duration
@@ -16,7 +16,7 @@ type onlooker struct {
 	times    []time.Duration
 	bytes    int64
 	failures int64
-	// Keeps neighbours off each other's cache line.
+	// Pads the element to a cache line.
 	_ [64]byte
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// How long the last events may be on their way once everything is written.
+// The timeout of the last events after the last write.
 const straggling = 15 * time.Second
 
 var (
@@ -20,7 +20,7 @@ var (
 	origin = time.Now()
 )
 
-// A watcher follows one watch and counts what it gets.
+// A watcher reads one watch and counts its events.
 type watcher struct {
 	stream *connection
 	count  atomic.Int64
@@ -28,10 +28,10 @@ type watcher struct {
 	last   time.Time
 }
 
-// fanOut has watchers follow what writers create, and returns how the events arrived.
+// fanOut watches the objects that writers create, and returns the latencies of the events.
 //
-// The moment of sending travels in the object, so a delivery is timed from just
-// before the write leaves until a watcher has the whole event.
+// The object has the time of its request, so a latency lasts from just before the
+// write is sent until a watcher has the whole event.
 func fanOut(t target, namespace, prefix string, watchers, writers int, count int64, limit time.Duration) (result, error) {
 	all := "/api/v1/namespaces/" + namespace + "/configmaps"
 	version, err := versionOf(t, all)
@@ -65,7 +65,7 @@ func fanOut(t target, namespace, prefix string, watchers, writers int, count int
 		time.Sleep(5 * time.Millisecond)
 	}
 	for _, one := range following {
-		// Wakes whoever still waits for an event that will not come.
+		// Ends reads that wait for an event.
 		_ = one.stream.tls.SetReadDeadline(time.Now())
 	}
 	reading.Wait()
@@ -86,7 +86,7 @@ func fanOut(t target, namespace, prefix string, watchers, writers int, count int
 	return answer, nil
 }
 
-// settled says whether every watcher has everything or has been cut off.
+// settled returns whether every watcher has all events or has been closed.
 func settled(following []*watcher, expected int64) bool {
 	for _, one := range following {
 		if one.count.Load() < expected && !one.ended.Load() {

@@ -1,4 +1,4 @@
-"""Two ReplicaSets, one of which gets the traffic: a new version takes over once all of it is ready."""
+"""Two ReplicaSets, one of which gets the traffic: the Service switches to a new version when all its pods are ready."""
 
 import hashlib
 import json

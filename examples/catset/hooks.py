@@ -1,4 +1,4 @@
-"""A set of pods with names that stay, made and taken away in order, each with storage that outlives it."""
+"""A set of pods with stable names, created and deleted in order, each with storage that outlives it."""
 
 import lamina
 
@@ -17,7 +17,7 @@ def catset(parent: lamina.Obj, children: lamina.Objects, finalizing: bool) -> la
     pods, claims = children["Pod.v1"], children["PersistentVolumeClaim.v1"]
     wanted = [] if finalizing else [f"{name}-{place}" for place in range(spec["replicas"])]
 
-    # Up in order: nobody comes before everybody in front is ready. Down in order too: the last one first.
+    # Pods are created in order, each when those before it are ready, and deleted in reverse order.
     kept = list(pods) if finalizing else []
     for one in wanted:
         kept.append(one)

@@ -1,4 +1,4 @@
-"""A ClusterRole that says to whom it is given, in one namespace."""
+"""A RoleBinding in one namespace for a ClusterRole that names a service account."""
 
 import lamina
 

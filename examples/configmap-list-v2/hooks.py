@@ -1,4 +1,4 @@
-"""A list of the ConfigMaps of another namespace, kept in a ConfigMap: version 2 shows what lies elsewhere."""
+"""A list of the ConfigMaps of another namespace, in a ConfigMap: version 2 of the hooks has objects of other namespaces."""
 
 import lamina
 

@@ -1,4 +1,4 @@
-"""A ConfigMap, copied into the namespaces that a list names."""
+"""A ConfigMap that is copied into the namespaces of a list."""
 
 import lamina
 

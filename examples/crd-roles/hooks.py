@@ -1,4 +1,4 @@
-"""A role to read the objects of every kind that asks for one."""
+"""A role to read the objects of a kind, for every definition with an annotation."""
 
 import lamina
 

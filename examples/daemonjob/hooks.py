@@ -1,4 +1,4 @@
-"""Work that is done once on every node: a DaemonSet that ends."""
+"""A task that runs once on every node: a DaemonSet that completes."""
 
 import lamina
 
@@ -27,7 +27,7 @@ def is_complete(status: lamina.Obj) -> bool:
 
 
 def daemon_set(parent: lamina.Obj) -> lamina.Obj:
-    """The work is done before the pod's only container starts, which then waits to be taken away."""
+    """The task is an init container; the pod's only container then waits until the pod is deleted."""
     name, template = parent["metadata"]["name"], parent["spec"]["template"]
     labels = {**template.get("metadata", {}).get("labels", {}), "daemonjob": name}
     waiting = [{"name": "done", "image": "registry.k8s.io/pause:3.10"}]

@@ -1,5 +1,5 @@
 """
-A ConfigMap, copied into every namespace: a webhook with nothing but Python's own library.
+A ConfigMap that is copied into every namespace: a webhook with Python's standard library.
 
     python hook.py 8080
 """
@@ -45,7 +45,7 @@ HOOKS = {"/sync": sync, "/customize": customize}
 
 
 class Server(BaseHTTPRequestHandler):
-    """Answers a POST at the path of a hook."""
+    """Responds to a POST at the path of a hook."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -55,7 +55,7 @@ class Server(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *words: object) -> None:
-        """Say nothing."""
+        """Write no access log."""
 
 
 if __name__ == "__main__":

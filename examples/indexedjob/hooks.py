@@ -1,4 +1,4 @@
-"""Work in numbered pieces: a pod each, a few at a time, told its number in JOB_INDEX."""
+"""An indexed job: one pod for each index, a few at a time, with the index in JOB_INDEX."""
 
 import lamina
 

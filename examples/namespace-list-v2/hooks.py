@@ -1,4 +1,4 @@
-"""A list of namespaces, kept in a ConfigMap: version 2 shows cluster-scoped objects to a namespaced parent."""
+"""A list of namespaces, in a ConfigMap: version 2 of the hooks has cluster-scoped objects for a namespaced parent."""
 
 import lamina
 

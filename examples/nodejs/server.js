@@ -1,4 +1,4 @@
-// A webhook in JavaScript with nothing but Node: node server.js 8080
+// A webhook in JavaScript without dependencies: node server.js 8080
 const http = require('http');
 
 function sync({parent}) {

@@ -1,4 +1,4 @@
-"""A Secret, copied into the namespaces that carry a label."""
+"""A Secret that is copied into the namespaces with a label."""
 
 import lamina
 

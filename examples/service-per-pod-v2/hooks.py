@@ -1,4 +1,4 @@
-"""A Service for each pod of a StatefulSet, with version 2 of the hooks: keys have the namespace in them."""
+"""A Service for each pod of a StatefulSet, with version 2 of the hooks: keys have the namespace."""
 
 import lamina
 

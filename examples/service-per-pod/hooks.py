@@ -1,4 +1,4 @@
-"""A Service for each pod of a StatefulSet that asks for it, and the label on its pods that makes it work."""
+"""A Service for each pod of a StatefulSet with an annotation, and the label on its pods that the Services select."""
 
 import lamina
 
@@ -27,7 +27,7 @@ def service_per_pod(object: lamina.Obj) -> list[lamina.Obj]:
 
 @service_per_pod.finalize
 def leaving(attachments: lamina.Objects) -> bool:
-    """Asked when the StatefulSet goes, and when it opts out: done once no Service is left."""
+    """Called when the StatefulSet is deleted or no longer selected; finalized when no Service is left."""
     return not attachments["Service.v1"]
 
 

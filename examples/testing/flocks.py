@@ -1,4 +1,4 @@
-"""A hook: a Flock has as many pods as it says, rolled one by one."""
+"""A hook: a Flock has `spec.size` pods, which are rolled out one by one."""
 
 import lamina
 

@@ -1,4 +1,4 @@
-"""A small operator, written with kopf: a Greeting says in its status who is greeted."""
+"""A small operator, written with kopf: it writes a greeting into the status of a Greeting."""
 
 from base64 import b64decode
 from os import environ
@@ -12,13 +12,13 @@ import yaml
 @kopf.on.create("example.com", "v1", "greetings")
 @kopf.on.update("example.com", "v1", "greetings", field="spec")
 def greet(spec: kopf.Spec, patch: kopf.Patch, **_: Any) -> None:
-    """Say hello."""
+    """Write the greeting into the status."""
     patch.status["said"] = f"hello {spec['name']}"
 
 
 @kopf.on.login()
 def login(**_: Any) -> kopf.ConnectionInfo:
-    """Go where the kubeconfig leads."""
+    """Read the connection from the kubeconfig."""
     config = yaml.safe_load(Path(environ["KUBECONFIG"]).read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     return kopf.ConnectionInfo(

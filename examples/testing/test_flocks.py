@@ -1,4 +1,4 @@
-"""A hook, tested on a whole cluster whose time is wound."""
+"""A hook, tested on a complete cluster with a clock that the test winds."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 """
-The same child twice, under two names: one kind is left alone once it is there, the other is made anew.
+A ConfigMap and a Secret with the same text: the first is never updated, the second is recreated.
 
     python hook.py 8080
 """
@@ -21,7 +21,7 @@ HOOKS = {"/sync": sync}
 
 
 class Server(BaseHTTPRequestHandler):
-    """Answers a POST at the path of a hook."""
+    """Responds to a POST at the path of a hook."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -31,7 +31,7 @@ class Server(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *words: object) -> None:
-        """Say nothing."""
+        """Write no access log."""
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes an authority, a certificate for the hook and one for whoever calls it, and a token: certificates.sh FOLDER
+# Creates a CA, a server and a client certificate, and a token: certificates.sh FOLDER
 set -e
 mkdir -p "$1"
 cd "$1"

@@ -1,9 +1,9 @@
 """
-A webhook that lets in only who shows the right certificate and the right token.
+A webhook that requires a client certificate and a token.
 
     python hook.py 8443 FOLDER
 
-FOLDER holds tls.crt and tls.key (the server's), ca.crt (who signs its clients) and token.
+FOLDER has tls.crt and tls.key (of the server), ca.crt (the CA of its clients) and token.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Server(BaseHTTPRequestHandler):
-    """Answers a POST, if it comes with the token."""
+    """Responds to a POST with the right token."""
 
     token = ""
 
@@ -31,7 +31,7 @@ class Server(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"children": [child]}).encode())
 
     def log_message(self, *words: object) -> None:
-        """Say nothing."""
+        """Write no access log."""
 
 
 if __name__ == "__main__":

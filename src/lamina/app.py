@@ -1,8 +1,7 @@
 """
-Puts the pieces together; the only file that knows them all.
+The composition root of `lamina up`: builds a running server from one frozen `Settings` value.
 
-One frozen `Settings` value in, one running server out. Everything is
-handed down from here: nobody else builds their own collaborators.
+Every component gets its collaborators from here and constructs none of its own.
 """
 
 from __future__ import annotations
@@ -24,40 +23,54 @@ from msgspec.structs import replace
 
 from lamina.actors.stages import Stage
 from lamina.client.client import Client
-from lamina.client.kubeconfig import Access
-from lamina.client.writing import write_kubeconfig
+from lamina.client.kubeconfig.read import Access
+from lamina.client.kubeconfig.write import write_kubeconfig
+from lamina.client.transport.inprocess import TIMEOUT
 from lamina.clock import Clock, PacedClock
-from lamina.clusters import Clusters
-from lamina.embedded import Background, EmbeddedCluster, settled
-from lamina.families.every import chosen
-from lamina.server.api import Api
-from lamina.server.certificates import Certificates, ensure_certificates, write_private
-from lamina.server.gate import FIRST, check_name
-from lamina.server.housekeeping import forget_old_versions
-from lamina.server.identity import Authenticator
-from lamina.server.listener import Listener, TlsFiles, listen, open_socket
-from lamina.server.log import Log
-from lamina.server.memory import MemoryStore
-from lamina.server.pages import version
-from lamina.server.request import ADMIN, Answer, Identity, Request
-from lamina.server.sqlite import SqliteStore
-from lamina.server.store import Store
-from lamina.settings import Settings, home
-from lamina.stages import load_stages
-from lamina.timekeeping import Timekeeper
+from lamina.control_plane.clock_offset import ClockOffset
+from lamina.control_plane.cluster import BackgroundTasks, EmbeddedCluster, settled
+from lamina.control_plane.clusters import HUB_TIMEOUT, Clusters, Hub
+from lamina.control_plane.load_stages import load_stages
+from lamina.families.registry import chosen
+from lamina.server.api.authn import Authenticator
+from lamina.server.api.dispatch import Api
+from lamina.server.api.nonresource import version
+from lamina.server.http.cluster_router import FIRST_CLUSTER, check_name
+from lamina.server.http.listener import Listener, TlsFiles, listen, open_socket
+from lamina.server.http.request import Request, Response
+from lamina.server.identity import ADMIN, Identity
+from lamina.server.storage.compaction_timer import compact_periodically
+from lamina.server.storage.log_store import LogStore
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.server.storage.sqlite import SqliteStore
+from lamina.server.storage.store import Store
+from lamina.server.tls.certificates import Certificates, ensure_certificates, write_private
+from lamina.settings import Settings, data_home
 
 if TYPE_CHECKING:
-    from lamina.agents import EmbeddedHub, FormerHub
-    from lamina.runtime.metrics import Metrics
+    from lamina.control_plane.cluster_controllers import EmbeddedClusterControllers
+    from lamina.control_plane.hub import EmbeddedHub
+    from lamina.runtime.controller.manager import Manager
+    from lamina.runtime.metrics.prometheus import Metrics
 
 _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
 
 
 class App:
-    """One server in this process: its clusters, a listener before them, and a kubeconfig that leads to each."""
+    """One server in this process: its clusters, the listener they share, and a kubeconfig with a context for each."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        *,
+        client_timeout: float = TIMEOUT,
+        hub_timeout: float = HUB_TIMEOUT,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """`metrics` record the families of the first cluster, even if no address serves them."""
         self.settings = settings
+        self._client_timeout, self._hub_timeout = client_timeout, hub_timeout
         self.clock = clock or PacedClock(settings.speed)
         self._stack = AsyncExitStack()
         self.url = ""
@@ -66,16 +79,16 @@ class App:
         self.kubeconfig: Path
         self.api: Api
         self.cluster: EmbeddedCluster
-        self.store: Log
+        self.store: LogStore
         self.certificates: Certificates
         self.clusters: Clusters
         self.served: Callable[[], None] = lambda: None
-        """Called once the server answers for every cluster; those beside the first come to life after that."""
+        """Called once every cluster is served; controllers of clusters besides the first start after that."""
         self.changed: Callable[[], None] = lambda: None
-        """Called when there are other clusters than before."""
+        """Called after a cluster is added or removed."""
         self._port = 0
         self._stages: Sequence[Stage] = ()
-        self._metrics: Metrics | None = None
+        self._metrics = metrics
 
     async def __aenter__(self) -> Self:
         try:
@@ -91,15 +104,15 @@ class App:
         await self.stop()
 
     async def stop(self) -> None:
-        """End watches and actors, finish the writes that were accepted, and let go of the files."""
+        """Stop the controllers, end watches, commit the accepted writes, and close the files."""
         await self._stack.aclose()
 
     async def _start(self) -> None:
-        # First of all: what is wrong with these should not be found out once everything else stands.
+        # First, so that an invalid name fails before anything is started.
         for name in self.settings.clusters:
             check_name(name)
         self._stages = load_stages(self.settings.stages) if self.settings.simulate == "pods" else ()
-        await self._count()
+        await self._serve_metrics()
         folder = self._folders()
         self.certificates = ensure_certificates(
             folder / "pki", _hosts(self.settings.host), ADMIN.name, ("system:masters",)
@@ -107,48 +120,49 @@ class App:
         self.token = _token(folder / "token")
         self.store = self._open_store()
         self._stack.push_async_callback(self.store.close)
-        timekeeper = self._keep_time()
+        offset = self._restore_clock()
         opened = open_socket(self.settings.host, self.settings.port)
         self._stack.callback(opened.close)
         host, self._port = opened.getsockname()[:2]
         self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._port}"
-        self.cluster = self._make("", self.store, Authenticator({self.token: ADMIN}))
+        self.cluster = self._make_cluster("", self.store, Authenticator({self.token: ADMIN}))
         self.api = self.cluster.api
         self.clusters = Clusters(
             self.store,
             self.cluster,
             self.token,
-            self._make,
+            self._make_cluster,
             self._clusters_changed,
-            hub=lambda: self._hub,
+            hub=self._joined_hub,
             former=self._former_hub,
+            hub_timeout=self._hub_timeout,
         )
         self.clusters.url = self.url
-        self.api.administration.settled = self.settled
+        self.api.admin.settled = self.settled
         listener = await self._listen(opened)
-        tasks = await self._stack.enter_async_context(Background())
-        if timekeeper is not None:
-            self.api.administration.wound = timekeeper.note
-            tasks.start(timekeeper.keep())
-        tasks.start(forget_old_versions(self.store, self.settings.history))
+        tasks = await self._stack.enter_async_context(BackgroundTasks())
+        if offset is not None:
+            self.api.admin.wound = offset.store
+            tasks.start(offset.store_periodically())
+        tasks.start(compact_periodically(self.store, self.settings.history))
         await self._stack.enter_async_context(self.cluster)
         self._stack.push_async_callback(self.clusters.stop)
         await self.clusters.start(self.settings.clusters)
-        # Ends first, too: requests in progress may still want webhooks, actors and the other clusters.
+        # The listener stops first: requests in progress still need webhooks, actors and the other clusters.
         self._stack.push_async_callback(listener.stop)
         gc.freeze()
         gc.set_threshold(200_000, 50, 100)
         self._write_kubeconfig()
         self.served()
-        await self.clusters.live()
+        await self.clusters.start_controllers()
 
-    def _make(self, name: str, store: Store, authenticator: Authenticator) -> EmbeddedCluster:
+    def _make_cluster(self, name: str, store: Store, authenticator: Authenticator) -> EmbeddedCluster:
         """
-        Make a cluster: the first one, or one beside it.
+        Construct the first cluster, which has no name, or another one.
 
-        What runs on which is decided here and nowhere else. Actors run on every
-        cluster, as parts of it; families and their hooks run on the first. Where
-        that makes it a hub, each of the others has an agent.
+        Actors run on every cluster, families and their hooks on the first. If that
+        makes it a hub, an agent runs on each of the others, and so do the controllers
+        that families have for each of them.
         """
         is_first = not name
         hub = None if is_first else self._hub
@@ -161,42 +175,70 @@ class App:
             authority=self.certificates.authority.certificate_pem.decode(),
             port=self._port,
             stages=self._stages,
-            serves=hub.serves if hub is not None else (),
-            also=(partial(hub.agent, name),) if hub is not None else (),
+            crd_providers=hub.crd_providers if hub is not None else (),
+            extra_managers=() if is_first else self._extra_managers(name),
             metrics=self._metrics if is_first else None,
+            client_timeout=self._client_timeout,
         )
 
-    async def _count(self) -> None:
-        """Have what the families do counted and shown, where somebody wants to see it."""
+    def _extra_managers(self, name: str) -> Sequence[Callable[[EmbeddedCluster], Manager]]:
+        """Return what builds the managers of a cluster besides the first: its agent, and the controllers for it."""
+        made: list[Callable[[EmbeddedCluster], Manager]] = []
+        if self._hub is not None:
+            made.append(partial(self._hub.agent, name))
+        if self._cluster_controllers.has_controllers(name):
+            made.append(partial(self._cluster_controllers.manager, name))
+        return made
+
+    async def _serve_metrics(self) -> None:
+        """Record the metrics of the families and serve them, if an address is configured."""
         if self.settings.metrics_address in ("", "0"):
             return
-        from lamina.runtime.metrics import Metrics
-        from lamina.runtime.probes import listening
+        from lamina.runtime.metrics.healthz import listening
+        from lamina.runtime.metrics.prometheus import Metrics
 
-        self._metrics = Metrics()
+        self._metrics = self._metrics or Metrics()
         pages = listening((self.settings.metrics_address, {"/metrics": self._metrics.text}))
         await self._stack.enter_async_context(pages)
 
     @cached_property
     def _hub(self) -> EmbeddedHub | None:
-        """Return the hub that the first cluster is, if its families make it one."""
+        """Return the first cluster as a hub, if its families make it one."""
         if self.settings.simulate == "off":
             return None
-        if not any(family.name == "manifestwork" for family in chosen(self.settings.families)):
+        agents = next((one.agents for one in chosen(self.settings.families) if one.agents is not None), None)
+        if agents is None:
             return None
-        # Most control planes have one cluster, and no agent to load.
-        from lamina.agents import EmbeddedHub
+        # Most servers have one cluster and do not need this module.
+        from lamina.control_plane.hub import EmbeddedHub
 
-        return EmbeddedHub(self.cluster, self.clusters.address, version()["gitVersion"])
+        return EmbeddedHub(agents(), self.cluster, self.clusters.address, version()["gitVersion"])
 
-    def _former_hub(self) -> FormerHub:
-        from lamina.agents import FormerHub
+    @cached_property
+    def _cluster_controllers(self) -> EmbeddedClusterControllers:
+        """Return the controllers that run on the first cluster for each of the others."""
+        from lamina.control_plane.cluster_controllers import EmbeddedClusterControllers
 
-        return FormerHub(self.cluster)
+        families = chosen(self.settings.families) if self.settings.simulate != "off" else ()
+        return EmbeddedClusterControllers(families, chosen("all"), self.cluster)
+
+    def _joined_hub(self) -> Hub | None:
+        """Return the hub that clusters join, with everything that it has for them."""
+        if self._hub is None:
+            return None
+        from lamina.control_plane.hub import CombinedHub
+
+        return CombinedHub(self._hub, self._cluster_controllers)
+
+    def _former_hub(self) -> Hub:
+        from lamina.control_plane.hub import CombinedHub, FormerHub
+
+        agents = [family.agents() for family in chosen("all") if family.agents is not None]
+        return CombinedHub(FormerHub(agents, self.cluster), self._cluster_controllers)
 
     async def settled(self) -> None:
-        """Wait until nobody on any cluster has anything to do but wait, or until that takes too long."""
-        # Together: what an agent does on its cluster makes work on the first, and the other way round.
+        """Wait until the controllers of all clusters are idle, for at most the timeout of a request."""
+        # All at once: the writes of an agent give controllers of the hub work, and the reverse.
         await settled(self.clusters)
 
     def _folders(self) -> Path:
@@ -205,29 +247,29 @@ class App:
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
             self.kubeconfig = self.settings.kubeconfig or folder / "kubeconfig"
             return folder
-        self.data = folder = self.settings.data or home() / "default"
+        self.data = folder = self.settings.data or data_home() / "default"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.kubeconfig = self.settings.kubeconfig or folder / "kubeconfig"
         return folder
 
-    def _open_store(self) -> Log:
+    def _open_store(self) -> LogStore:
         if self.data is None:
             return MemoryStore()
         return SqliteStore.open(self.data)
 
-    def _keep_time(self) -> Timekeeper | None:
-        """Have the clock go on from where it had got to, where what it stamped is kept."""
+    def _restore_clock(self) -> ClockOffset | None:
+        """Restore the offset of the clock from a durable store, and store it at the end."""
         if self.data is None or not isinstance(self.clock, PacedClock):
             return None
-        kept = Timekeeper(self.store, self.clock)
-        kept.resume()
-        self._stack.push_async_callback(kept.note)
-        return kept
+        offset = ClockOffset(self.store, self.clock)
+        offset.restore()
+        self._stack.push_async_callback(offset.store)
+        return offset
 
     async def _listen(self, opened: socket) -> Listener:
         pair = self.certificates.server
         files = TlsFiles(pair.certificate, pair.key, self.certificates.authority.certificate)
-        listener = await listen(opened, self.clusters.gate, self.clusters.gate, files)
+        listener = await listen(opened, self.clusters.router, self.clusters.router, files)
         self._stack.push_async_callback(listener.stop)
         return listener
 
@@ -239,20 +281,20 @@ class App:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         user: Identity = ADMIN,
-    ) -> Answer:
-        """Hand a request to the server without HTTP in between, for any of its clusters."""
-        return await self.clusters.gate.handle(Request(method, path, query, headers, body, user))
+    ) -> Response:
+        """Send a request to the server without HTTP, for any of its clusters."""
+        return await self.clusters.router.handle(Request(method, path, query, headers, body, user))
 
     def client(self, user: Identity = ADMIN) -> Client:
-        """Return a client that reaches the first cluster without HTTP, as some user."""
+        """Return a client of the first cluster without HTTP, authenticated as a user."""
         return self.cluster.client(user)
 
     def reload_hooks(self) -> None:
-        """Read the hooks files again."""
+        """Reload the hooks files."""
         self.cluster.reload_hooks()
 
     def _write_kubeconfig(self) -> None:
-        """Lead the way to the server, last of all: whoever waits for the file waits for the server."""
+        """Write the kubeconfig; at the start this comes last, so that the file marks a server that is ready."""
         access = Access(
             server=self.url,
             authority=self.certificates.authority.certificate_pem,
@@ -260,13 +302,13 @@ class App:
             certificate=self.certificates.admin.certificate_pem,
             key=self.certificates.admin.key_pem,
         )
-        # A certificate would go first, and it is the server administrator's.
-        nameless = replace(access, certificate=b"", key=b"")
+        # Clients prefer a certificate to a token, and this one is the server administrator's.
+        without_certificate = replace(access, certificate=b"", key=b"")
         others = {
-            name: replace(nameless, server=self.clusters.address(name), token=token)
+            name: replace(without_certificate, server=self.clusters.address(name), token=token)
             for name, token in self.clusters.tokens.items()
         }
-        write_kubeconfig(self.kubeconfig, access, name=FIRST, others=others)
+        write_kubeconfig(self.kubeconfig, access, name=FIRST_CLUSTER, others=others)
 
     def _clusters_changed(self) -> None:
         self._write_kubeconfig()

@@ -1,14 +1,14 @@
 """
-The one clock.
+The clock.
 
-Everything that waits for a moment of an object's life, and everything that
-stamps one, asks a clock it was given: the wall clock when it is in earnest, one
-wound by hand in tests, one that runs faster for whoever has no time to wait.
+Everything that waits for a time stored in an object, and everything that writes
+one, uses a clock that is passed in: the wall clock in production, a manual one in
+tests, a faster one for simulations and demonstrations.
 
-What is between machines is not of this clock: certificates, tokens, timeouts of
-requests and watches, leases, pauses before a connection is tried again. They
-follow the time that the other side has too. `tests/unit/test_clocks.py` names
-every file that reads another clock than this one, and says why.
+Time shared with other machines does not come from this clock: certificates,
+tokens, timeouts of requests and watches, leases, reconnect backoff. Those use real
+time on both sides. `tests/unit/test_clocks.py` lists every file that reads another
+clock, with the reason.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Cancel: TypeAlias = Callable[[], None]
 
 
 class Clock(Protocol):
-    """What time it is, and when it will be later."""
+    """Reads the time, and waits until a later one."""
 
     def now(self) -> datetime:
-        """Return the present, in UTC."""
+        """Return the current time, in UTC."""
         ...
 
     def call_at(self, when: datetime, callback: Callable[[], None]) -> Cancel:
-        """Call back at a moment, or soon if it has passed; what is returned calls it off."""
+        """Call back at a time, or soon if it has passed; the return value cancels that."""
         ...
 
     async def sleep_until(self, when: datetime) -> None: ...
@@ -40,7 +40,7 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """The time everybody else has too, or that time moved by an offset."""
+    """The wall clock, or the wall clock plus an offset."""
 
     def __init__(self, offset: timedelta = timedelta(0)) -> None:
         self._offset = offset
@@ -60,7 +60,7 @@ class WallClock:
 
 
 class ManualClock:
-    """A clock that stands still until somebody winds it."""
+    """A clock that only `wind` advances."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
@@ -76,9 +76,9 @@ class ManualClock:
         self._alarms[number] = callback
         heapq.heappush(self._order, (when, number))
         if when <= self._now:
-            # Never from inside this call: whoever asks is not ready to be called.
-            asyncio.get_running_loop().call_soon(self._ring)
-        return lambda: self._call_off(number)
+            # Never from inside this call: the caller is not ready for the callback yet.
+            asyncio.get_running_loop().call_soon(self._run_due)
+        return lambda: self._cancel(number)
 
     async def sleep_until(self, when: datetime) -> None:
         passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -93,33 +93,33 @@ class ManualClock:
 
     @property
     def next_alarm(self) -> datetime | None:
-        """Return the next moment somebody waits for."""
+        """Return the time of the next callback, if any."""
         while self._order and self._order[0][1] not in self._alarms:
             heapq.heappop(self._order)
         return self._order[0][0] if self._order else None
 
     def wind(self, by: timedelta) -> None:
-        """Let time pass, ringing on the way whatever falls due, each at its own moment."""
+        """Advance the clock; callbacks that fall due run in order, each at its own time."""
         until = self._now + by
         while (alarm := self.next_alarm) is not None and alarm <= until:
             self._now = max(self._now, alarm)
-            self._ring()
+            self._run_due()
         self._now = until
 
-    def _ring(self) -> None:
+    def _run_due(self) -> None:
         while (alarm := self.next_alarm) is not None and alarm <= self._now:
             self._alarms.pop(heapq.heappop(self._order)[1])()
 
-    def _call_off(self, number: int) -> None:
+    def _cancel(self, number: int) -> None:
         self._alarms.pop(number, None)
 
 
 class PacedClock(ManualClock):
     """
-    A clock that runs at a pace of its own, and can be wound.
+    A clock with its own speed that can also be advanced.
 
-    It starts with the time everybody else has, and goes `speed` times as fast;
-    at a speed of 0 it stands still, and nothing happens but what it is wound to.
+    It starts at the current wall time and runs `speed` times as fast; at speed 0 it
+    only advances by `wind`.
     """
 
     def __init__(self, speed: float = 1.0) -> None:
@@ -138,7 +138,7 @@ class PacedClock(ManualClock):
         return self._now
 
     def run_at(self, speed: float) -> None:
-        """Go on from the present at another pace."""
+        """Continue from the current time at another speed."""
         self._base, self._since, self._speed = self.now(), datetime.now(UTC), speed
         self._set_timer()
 
@@ -149,13 +149,13 @@ class PacedClock(ManualClock):
         return cancel
 
     def wind(self, by: timedelta) -> None:
-        """Let time pass at once; whatever falls due rings."""
+        """Advance the clock at once; callbacks that fall due run."""
         self._base += by
         self._wake()
 
     def _wake(self) -> None:
         self.now()
-        self._ring()
+        self._run_due()
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -170,10 +170,10 @@ class PacedClock(ManualClock):
 
 class WoundClock(PacedClock):
     """
-    The time everybody else has too, plus what somebody has wound it on by.
+    The wall clock plus the time that `wind` added.
 
-    For controllers on a server that has a clock of its own: what the server
-    stamps stays wall time, and who waits for a moment need not.
+    For controllers on a server with a clock of its own: timestamps of the server are
+    wall time, and waiting controllers can be advanced.
     """
 
     def __init__(self) -> None:
@@ -182,13 +182,13 @@ class WoundClock(PacedClock):
 
 async def pass_time(clock: ManualClock, by: timedelta, settled: Callable[[], Awaitable[None]]) -> None:
     """
-    Let time pass as it would have, only sooner: from alarm to alarm, each seen to before the next rings.
+    Advance the clock from one alarm to the next, and wait for `settled` after each.
 
-    `settled` returns once everybody who was woken has nothing to do but wait.
-    Wound in one go, a clock wakes whoever sleeps through the time in between.
+    `settled` returns when all work that an alarm started is done. A clock that is
+    advanced in one step would skip the times in between for tasks that sleep again.
     """
     if by < timedelta(0):
-        raise ValueError(f"time does not pass backwards, and not by {by.total_seconds():g} s")
+        raise ValueError(f"cannot advance the clock by {by.total_seconds():g} s")
     until = clock.now() + by
     await settled()
     while (alarm := clock.next_alarm) is not None and alarm <= until:

@@ -1,40 +1,40 @@
 """
-Everything lamina raises on purpose.
+All exceptions that Lamina raises.
 
     LaminaError
-    ├── ApiError                  the API server said no; carries a Status
+    ├── ApiError                  the API server refused a request; carries a Status
     │   ├── BadRequest            400  the request cannot be understood
-    │   ├── Unauthorized          401  we do not know who asks
-    │   ├── Forbidden             403  we know, and refuse
+    │   ├── Unauthorized          401  authentication failed
+    │   ├── Forbidden             403  not authorized
     │   ├── NotFound              404
     │   ├── MethodNotAllowed      405
     │   ├── NotAcceptable         406  no such representation
     │   ├── AlreadyExists         409
-    │   ├── Conflict              409  we acted on an old view; look again
-    │   ├── Gone                  410  that part of the log has been compacted
+    │   ├── Conflict              409  the write was based on a stale object
+    │   ├── Gone                  410  the resource version has been compacted
     │   ├── TooLarge              413
     │   ├── UnsupportedMediaType  415
-    │   ├── Invalid               422  carries the fields that were wrong
+    │   ├── Invalid               422  carries the invalid fields
     │   ├── TooManyRequests       429
     │   ├── InternalError         500
-    │   ├── Unexplained           400  bad input that a real server has no word for
+    │   ├── Unclassified           400  invalid input without a reason in Kubernetes
     │   ├── Unavailable           503
     │   └── TimedOut              504
-    ├── Unreachable               nobody answered, or not in words we know; try later
+    ├── Unreachable               no response, or an invalid one; retry later
     ├── UnknownKind               the server does not serve that kind
-    ├── UnknownCluster            a controller names a cluster that nobody told us how to reach
-    ├── NotSeenYet                a first look at something takes longer than one waits; try shortly
-    ├── NotLeading                another replica works for this owner now
-    ├── PlanFailed                some actions of a plan were refused; carries which, and why
-    ├── SpecError                 a manifest asks for something meaningless; nothing helps but an edit
-    ├── RevisionNotFound          history does not go there
-    ├── HookError                 somebody else's webhook failed; try later
-    ├── Restless                  on paper, the same moment never ends: controllers undo each other
-    ├── SettingsError             the command line or a file asks for something meaningless
+    ├── UnknownCluster            a controller names a cluster that is not bound
+    ├── CacheNotSynced                a cache has not synced yet; retry shortly
+    ├── NotLeading                another replica is the leader for this owner
+    ├── PlanFailed                some actions of a plan failed; carries them and their errors
+    ├── SpecError                 a manifest is invalid; only an edit helps
+    ├── RevisionNotFound          the history has no such revision
+    ├── HookError                 a hook failed; retry later
+    ├── NotSettled                  the simulation does not settle: controllers undo each other
+    ├── SettingsError             a setting is invalid
     └── StoreError                the log cannot be read or written
 
-The client raises the classes the server raises: an error is born once, travels
-as a Status, and is the same class on the other side.
+The client raises the same classes as the server: an error is encoded as a Status
+and decoded to the same class.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from lamina.objects.types import Ref
 
 
 class LaminaError(Exception):
-    """The root. `hint`, where there is one, says what to try next."""
+    """The root. `hint`, if there is one, is what to try next."""
 
     hint: str | None = None
 
 
 class Cause(NamedTuple):
-    """One thing that was wrong with one field; `reason` is a word of Kubernetes' own list."""
+    """One invalid field; `reason` is one of Kubernetes' cause types."""
 
     reason: str
     message: str
@@ -64,15 +64,15 @@ class Cause(NamedTuple):
 
 
 class ApiError(LaminaError):
-    """The API server said no."""
+    """The API server refused a request."""
 
     code: int = 500
     reason: str = "InternalError"
-    """Each class has its own; what somebody else refused keeps theirs."""
+    """The reason of the class; an error that was decoded from a Status keeps the reason of the Status."""
     shows_details = False
-    """Whether `details` is said even when there is nothing in it, as for paths that no kind answers."""
+    """Whether `details` is encoded even when it is empty, as for unknown paths."""
     is_page = False
-    """Whether this is said as plain text, as for paths of groups that nobody serves."""
+    """Whether the response is plain text, as for unknown API groups."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ApiError(LaminaError):
         self.metadata = dict(metadata) if metadata else {}
 
     def status(self) -> dict[str, Any]:
-        """Return the Status object that says this on the wire."""
+        """Return the Status object that encodes the error."""
         details = dict(self.details)
         if self.causes:
             details["causes"] = [cause.as_json() for cause in self.causes]
@@ -182,12 +182,12 @@ class InternalError(ApiError):
     reason = "InternalError"
 
 
-class Unexplained(ApiError):
+class Unclassified(ApiError):
     """
-    Bad input that the real server has no word for.
+    Invalid input for which the real server has no reason.
 
-    It answers 500 without a reason, in these words. The fault is the sender's,
-    and whoever asks again gets the same answer, so here it is a 400.
+    It responds with 500, no reason, and this message. A retry gets the same response,
+    so here it is a 400.
     """
 
     code = 400
@@ -205,11 +205,11 @@ class TimedOut(ApiError):
 
 
 class Unreachable(LaminaError):
-    """Nobody answered, or not in words we know: the connection failed, broke off, or spoke something else."""
+    """No response, or an invalid one: the connection failed, was lost, or is no HTTP."""
 
 
 class UnknownKind(LaminaError):
-    """The server does not serve that kind. This is no proof that its objects are gone."""
+    """The server does not serve that kind. This does not prove that its objects are gone."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
@@ -222,53 +222,58 @@ class UnknownCluster(LaminaError):
     """A controller names a cluster that it is not bound to."""
 
     def __init__(self, cluster: str, known: Iterable[str]) -> None:
-        bound = ", ".join(sorted(known)) or "none beside its own"
-        super().__init__(f"nobody said which cluster {cluster!r} is: the clusters bound are {bound}")
+        bound = ", ".join(sorted(known)) or "none but its own"
+        super().__init__(f"cluster {cluster!r} is not bound: the bound clusters are {bound}")
         self.cluster = cluster
 
 
-class NotSeenYet(LaminaError):
-    """What a planner asked to see has not been seen in full yet. Nobody's fault; try again shortly."""
+class CacheNotSynced(LaminaError):
+    """A cache that a plan reads has not synced yet. No failure of the owner; retry shortly."""
 
 
 class NotLeading(LaminaError):
-    """Another replica works for this owner now, or will in a moment: what was planned is not done."""
+    """Another replica leads this owner, or is about to: the plan is not carried out."""
 
 
-def _said_of(failure: LaminaError, about: Ref | None) -> str:
-    """Return what failed, with where it was where that is another cluster than the one at home."""
+def _with_cluster(failure: LaminaError, about: Ref | None) -> str:
+    """Return the failure, with the cluster if it is not the primary one."""
     return f"on {about.cluster}: {failure}" if about is not None and about.cluster else str(failure)
 
 
 class PlanFailed(LaminaError):
     """
-    Some actions of a plan were refused. `failures` holds each error; the other actions were done.
+    Some actions of a plan failed. `failures` holds each error; the other actions were done.
 
-    `about` says of each which object it is about, as far as that is known, and
-    `outdated` which of them only show that the plan was made from an old view.
+    `about` holds the object of each failure, as far as known, and `transient` whether
+    the next plan resolves it: the plan was made from a stale cache, a cache has not
+    synced yet, or another replica leads the owner.
     """
 
     def __init__(
         self,
         failures: Sequence[LaminaError],
         about: Sequence[Ref | None] = (),
-        outdated: Sequence[bool] = (),
+        transient: Sequence[bool] = (),
     ) -> None:
         self.failures = tuple(failures)
         self.about = tuple(about) or (None,) * len(self.failures)
-        super().__init__("; ".join(map(_said_of, self.failures, self.about)))
-        self._outdated = tuple(outdated) or (False,) * len(self.failures)
+        super().__init__("; ".join(map(_with_cluster, self.failures, self.about)))
+        self._transient = tuple(transient) or (False,) * len(self.failures)
 
     @property
     def serious(self) -> PlanFailed | None:
-        """Return the same without what a new plan mends by itself, if anything is left."""
-        each = zip(self.failures, self.about, self._outdated, strict=True)
-        left = [(failure, ref) for failure, ref, is_outdated in each if not is_outdated]
-        return PlanFailed([failure for failure, _ in left], [ref for _, ref in left]) if left else None
+        """Return the same without failures that the next plan resolves, or None if there are no others."""
+        each = zip(self.failures, self.about, self._transient, strict=True)
+        remaining = [(failure, ref) for failure, ref, is_transient in each if not is_transient]
+        return (
+            PlanFailed([failure for failure, _ in remaining], [ref for _, ref in remaining])
+            if remaining
+            else None
+        )
 
 
 class SpecError(LaminaError):
-    """A manifest asks for something meaningless: the message names the field. Only an edit helps."""
+    """A manifest is invalid: the message names the field. Only an edit helps."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -276,37 +281,53 @@ class SpecError(LaminaError):
 
 
 class RevisionNotFound(LaminaError):
-    """The history of an owner holds no such revision."""
+    """The history of an owner holds no such revision. `hint` replaces the usual one."""
 
-    def __init__(self, owner: Ref, wanted: int | None, have: Sequence[int]) -> None:
-        kept = ", ".join(map(str, have)) or "none"
-        asked = f"no revision {wanted}" if wanted else "no earlier revision to go back to"
-        super().__init__(f"{owner} has {asked}: the revisions kept are {kept}")
-        self.hint = f"see what each one holds with `lamina revisions list {owner.kind.lower()}/{owner.name}`"
+    def __init__(
+        self, owner: Ref, wanted: int | None, have: Sequence[int], *, hint: str | None = None
+    ) -> None:
+        available = ", ".join(map(str, have)) or "none"
+        requested = f"no revision {wanted}" if wanted else "no earlier revision to go back to"
+        kept = (
+            f"the current revision, {available}, is the only one kept"
+            if hint is not None and len(have) == 1
+            else f"the available revisions are {available}"
+        )
+        super().__init__(f"{owner} has {requested}: {kept}")
+        self.hint = hint or f"show them with `lamina revisions list {owner.kind.lower()}/{owner.name}`"
 
 
 class HookError(LaminaError):
     """
-    Somebody else's webhook failed.
+    A hook failed.
 
-    `after` is there where it is only busy, which is no fault: nothing is said on
-    the object. It is how many seconds it asked us to wait, or 0 where it did not
-    say. `reached` says whether it gave an answer that counts, if one that cannot
-    be followed.
+    `after` is set where the hook is only busy, which is not reported on the object:
+    the seconds to wait before the next call, or 0 if it named none. `reached` says
+    whether the hook responded, even if the response cannot be used. `body` is the
+    beginning of a response that failed: events have it, and logs do not, because it
+    may contain Secrets.
     """
 
-    def __init__(self, message: str, *, after: float | None = None, reached: bool = True) -> None:
+    def __init__(
+        self, message: str, *, after: float | None = None, reached: bool = True, body: str | None = None
+    ) -> None:
         super().__init__(message)
         self.after = after
         self.reached = reached
+        self.body = body
+
+    @property
+    def with_body(self) -> str:
+        """Return the message with the body of the response, if there is one."""
+        return str(self) if self.body is None else f"{self} body: {self.body}"
 
 
-class Restless(LaminaError):
-    """On paper, controllers go on and on at the same moment: each finds something to do in what another did."""
+class NotSettled(LaminaError):
+    """The simulation does not settle: at one point in time, each controller changes what another wrote."""
 
 
 class SettingsError(LaminaError):
-    """The command line, the environment or a file asks for something meaningless."""
+    """The command line, the environment or a file has an invalid setting."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -334,7 +355,7 @@ _BY_CODE[409] = Conflict
 
 
 def from_status(status: Mapping[str, Any], code: int | None = None) -> ApiError:
-    """Return the error a Status stands for; decided by its reason, then by its code, as client-go does."""
+    """Return the error of a Status, by its reason, then by its code, as in client-go."""
     code = status.get("code") or code or 500
     error = _BY_REASON.get(status.get("reason") or "") or _BY_CODE.get(code, ApiError)
     details = dict(status.get("details") or {})

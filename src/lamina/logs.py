@@ -1,8 +1,8 @@
 """
-Log lines: a constant phrase and the rest as keys, for people or for machines.
+Log lines: a constant message and key-value pairs, as text or JSON.
 
-A settled system says nothing, and whoever says nothing need not load the
-machinery for saying it: that happens with the first line.
+structlog is imported with the first line, because it loads slowly and a settled
+system logs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 
 class Logger(Protocol):
-    """What whoever says something needs; a logger of structlog is one too."""
+    """The logger interface; structlog's loggers implement it too."""
 
     def debug(self, event: str, **keys: Any) -> Any: ...
 
@@ -35,7 +35,7 @@ class Logger(Protocol):
 
 
 class Log:
-    """A logger that is made when it is first used, and leaves lines below its level unmade."""
+    """A logger that is built on first use and discards lines below its level."""
 
     def __init__(self) -> None:
         self._level = "warning"
@@ -43,33 +43,33 @@ class Log:
         self._logger: FilteringBoundLogger | None = None
 
     def configure(self, level: str, form: str) -> None:
-        """Say from which level on lines are written, and whether as text or as JSON."""
+        """Set the level, and the format: text or JSON."""
         self._level, self._form, self._logger = level, form, None
         logging.basicConfig(
             level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s"
         )
 
     def debug(self, event: str, **keys: Any) -> None:
-        self._say("debug", event, keys)
+        self._log("debug", event, keys)
 
     def info(self, event: str, **keys: Any) -> None:
-        self._say("info", event, keys)
+        self._log("info", event, keys)
 
     def warning(self, event: str, **keys: Any) -> None:
-        self._say("warning", event, keys)
+        self._log("warning", event, keys)
 
     def error(self, event: str, **keys: Any) -> None:
-        self._say("error", event, keys)
+        self._log("error", event, keys)
 
     def exception(self, event: str, **keys: Any) -> None:
         """Write a line with the traceback of the exception being handled."""
-        self._say("error", event, {**keys, "exc_info": True})
+        self._log("error", event, {**keys, "exc_info": True})
 
     def bind(self, **keys: Any) -> Bound:
         """Return a logger that adds these keys to every line."""
         return Bound(self, keys)
 
-    def _say(self, level: str, event: str, keys: dict[str, Any]) -> None:
+    def _log(self, level: str, event: str, keys: dict[str, Any]) -> None:
         if _LEVELS[level] < _LEVELS[self._level]:
             return
         if self._logger is None:
@@ -78,7 +78,7 @@ class Log:
 
 
 class Bound:
-    """A logger with keys of its own."""
+    """A logger that adds keys to its lines."""
 
     def __init__(self, log: Log, keys: dict[str, Any]) -> None:
         self._log, self._keys = log, keys
@@ -102,8 +102,8 @@ class Bound:
         return Bound(self._log, {**self._keys, **keys})
 
 
-class _Outlet:
-    """Where lines go: to standard error, whatever that is by now. Where nobody listens any more, work goes on."""
+class _StderrWriter:
+    """Writes to the current standard error; a closed one is ignored."""
 
     def write(self, text: str) -> None:
         with suppress(OSError, ValueError):
@@ -125,7 +125,7 @@ def _made(form: str) -> FilteringBoundLogger:
         )
     )
     made: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(cast(TextIO, _Outlet())),
+        structlog.PrintLogger(cast(TextIO, _StderrWriter())),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,8 +1,8 @@
 """
-Every setting, its default and its sentence of help.
+The settings of `lamina up`, each with its default and its help text.
 
-Flags win over environment variables (`LAMINA_HISTORY` for `history`), which win
-over the file `lamina.toml` in the user's configuration folder.
+Flags take precedence over environment variables (`LAMINA_HISTORY` for `history`),
+which take precedence over the file `lamina.toml` in the user's configuration folder.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from lamina.errors import SettingsError
+from lamina.objects.durations import seconds_with_days
 from lamina.objects.names import label
 
-_CLUSTERS = 1000
-"""How many clusters there may be beside the first, if they are counted."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_MAX_CLUSTERS = 1000
+"""The maximum number of clusters besides the first, if they are given as a number."""
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -29,71 +29,66 @@ def _setting(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a process is told at its start. Nothing else reads the environment."""
+    """The settings of one process. Nothing else reads the environment."""
 
     data: Path | None = _setting(
-        None, "Folder that keeps the server's state. Default: under the user's data folder."
+        None, "Data folder: the server's state. Default: a folder below the user's data folder."
     )
-    ephemeral: bool = _setting(False, "Keep no state: everything is forgotten at the end.")
+    ephemeral: bool = _setting(False, "Keep the state in memory only.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
-    port: int = _setting(7443, "Port to listen on; 0 takes any free one.")
-    kubeconfig: Path | None = _setting(None, "Where to write the kubeconfig. Default: beside the state.")
-    history: float = _setting(300.0, "How long old versions are kept for watches and paged lists (20s, 5m).")
+    port: int = _setting(7443, "Port to listen on; 0 selects a free one.")
+    kubeconfig: Path | None = _setting(None, "Kubeconfig to write. Default: in the data folder.")
+    history: float = _setting(300.0, "Retention of old versions for watches and paged lists (20s, 5m).")
     simulate: str = _setting(
         "pods",
-        "What is simulated: off (an API server alone), controllers (workloads make pods), "
-        "pods (and pods run on simulated nodes).",
+        "Level of simulation: off (API server only), controllers (workload controllers create pods), "
+        "pods (pods run on simulated nodes).",
     )
-    stages: Path | None = _setting(
-        None, "File of stages that simulated pods go through. Default: those that come with the program."
-    )
-    nodes: int = _setting(1, "How many simulated nodes there are.")
+    stages: Path | None = _setting(None, "Stages of simulated pods, as YAML. Default: built-in stages.")
+    nodes: int = _setting(1, "Number of simulated nodes, 1000 at most.")
     speed: float = _setting(
-        1.0,
-        "How fast time passes for objects: 60 makes a minute of every second, 0 stands still. A million at most.",
+        1.0, "Speed of the clock: 60 is a minute per second, 0 stops it; a million at most."
     )
     families: str = _setting(
         "all",
-        "Which families run, comma-separated (metacontroller, manifestwork), or all, or none. With simulate off, none.",
+        "Families to run, comma-separated: metacontroller, manifestwork, objectset, resourcegraph; or all, or none. None with simulate off.",
     )
     scheduler: bool = _setting(
-        True,
-        "Choose clusters for Placements; if not, another scheduler writes the decisions.",
+        True, "Schedule Placements; false if another scheduler writes PlacementDecisions."
     )
     manifest_limit: int = _setting(
-        512_000, "How many bytes all manifests of a ManifestWork may have together."
+        512_000, "Maximum total size of the manifests of a ManifestWork, in bytes."
     )
     feature_gates: str = _setting(
         "",
-        "What is left out or not: ManifestWorkReplicaSet and CleanUpCompletedManifestWork, "
-        "each =true or =false, comma-separated.",
+        "Feature gates, comma-separated: ManifestWorkReplicaSet, CleanUpCompletedManifestWork and "
+        "CELOmitFunction, each =true or =false.",
     )
     hooks: tuple[Path, ...] = _setting(
-        (), "Python files whose hooks run beside the families; comma-separated in the environment."
+        (), "Python files with hooks to run; comma-separated in the environment."
     )
     clusters: tuple[str, ...] = _setting(
-        (), "Clusters beside the first: how many (cluster1, cluster2, ...), or their names, comma-separated."
+        (), "Clusters besides the first: a number (cluster1, cluster2, ...), or names, comma-separated."
     )
     metrics_address: str = _setting(
-        "0",
-        "Where what the families do is counted, at /metrics: HOST:PORT, :PORT on every interface; 0 for nowhere.",
+        "0", "Address of /metrics for the families: HOST:PORT, :PORT for all interfaces, or 0 to disable it."
     )
-    log: str = _setting("warning", "Least level of log lines: debug, info, warning or error.")
-    log_format: str = _setting("text", "How log lines look: text or json.")
+    log: str = _setting("warning", "Minimum log level: debug, info, warning or error.")
+    log_format: str = _setting("text", "Log format: text or json.")
 
 
-def home(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the folder that holds everything of this user's that is not told to be elsewhere."""
+def data_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return Lamina's folder below the user's data folder."""
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or Path.home()) / ".local" / "share"
     return Path(base) / "lamina"
 
 
 def load(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings that flags, environment and file add up to; raises SettingsError for what makes no sense."""
+    """Return the settings from flags, environment and file; raises SettingsError for an unknown or invalid one."""
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or Path.home()) / ".config"
-    chosen: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     known = {one.name: one for one in dataclasses.fields(Settings)}
     for source, values in (
         ("lamina.toml", _file(Path(base) / "lamina" / "lamina.toml")),
@@ -103,14 +98,14 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> 
         for name, value in values.items():
             if name not in known:
                 raise SettingsError(
-                    f"{source}: there is no setting {name}", hint=f"settings are {', '.join(known)}"
+                    f"{source}: unknown setting {name}", hint=f"the settings are {', '.join(known)}"
                 )
-            chosen[name] = _parse(name, value, source)
-    return Settings(**chosen)
+            found[name] = _parse(name, value, source)
+    return Settings(**found)
 
 
-def checked(**values: Any) -> Settings:
-    """Return settings of these values, the rest at their defaults; raises SettingsError for what makes no sense."""
+def validated(**values: Any) -> Settings:
+    """Return settings with these values and defaults for the rest; raises SettingsError for an invalid value."""
     return Settings(**{name: _parse(name, value, "settings") for name, value in values.items()})
 
 
@@ -128,7 +123,7 @@ def _environment(known: Mapping[str, object], environ: Mapping[str, str]) -> dic
 
 
 def _parse(name: str, value: Any, source: str) -> Any:
-    """Return a value as the setting holds it."""
+    """Return a value in the type of its setting."""
     try:
         match name:
             case "data" | "kubeconfig" | "stages":
@@ -167,7 +162,7 @@ def _parse(name: str, value: Any, source: str) -> Any:
             case "simulate":
                 return _one_of(value, ("off", "controllers", "pods"))
             case "history":
-                return duration(value)
+                return parse_seconds(value)
             case "log":
                 return _one_of(value, ("debug", "info", "warning", "error"))
             case "log_format":
@@ -175,7 +170,9 @@ def _parse(name: str, value: Any, source: str) -> Any:
             case _:
                 return str(value)
     except (ValueError, KeyError, TypeError):
-        raise SettingsError(f"{source}: {value!r} is no {name.replace('_', ' ')}", hint=_hint(name)) from None
+        raise SettingsError(
+            f"{source}: invalid {name.replace('_', ' ')}: {value!r}", hint=_hint(name)
+        ) from None
 
 
 def _address(text: str) -> str:
@@ -186,20 +183,20 @@ def _address(text: str) -> str:
 
 
 def _clusters(value: Any, source: str) -> tuple[str, ...]:
-    """Return the names of clusters, of which a number stands for the first so many of the usual ones."""
+    """Return the names of clusters; a number N stands for cluster1 to clusterN."""
     if isinstance(value, int) or (isinstance(value, str) and value.strip().isdecimal()):
         count = int(value)
-        if not 0 <= count <= _CLUSTERS:
+        if not 0 <= count <= _MAX_CLUSTERS:
             raise SettingsError(
-                f"{source}: clusters: {count} is not from 0 to {_CLUSTERS}", hint=_hint("clusters")
+                f"{source}: clusters: expected 0 to {_MAX_CLUSTERS}, got {count}", hint=_hint("clusters")
             )
         return tuple(f"cluster{number}" for number in range(1, count + 1))
-    wanted = value.split(",") if isinstance(value, str) else value
-    found = tuple(dict.fromkeys(str(name).strip() for name in wanted if str(name).strip()))
+    listed = value.split(",") if isinstance(value, str) else value
+    found = tuple(dict.fromkeys(str(name).strip() for name in listed if str(name).strip()))
     for name in found:
         if problems := label(name):
             raise SettingsError(
-                f'{source}: clusters: "{name}" is no name for a cluster: {problems[0]}',
+                f'{source}: clusters: "{name}" is not a valid cluster name: {problems[0]}',
                 hint=_hint("clusters"),
             )
     return found
@@ -215,14 +212,12 @@ def _hint(name: str) -> str:
     return next(str(one.metadata["help"]) for one in dataclasses.fields(Settings) if one.name == name)
 
 
-def duration(value: Any) -> float:
-    """Return the seconds of a duration such as `20s` or `5m`; a bare number is seconds."""
+def parse_seconds(value: Any) -> float:
+    """Return the seconds of a duration such as `20s`, `5m` or `1d12h`; a bare number is seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
     else:
-        text = str(value).strip()
-        unit = next((unit for unit in ("ms", "s", "m", "h", "d") if text.endswith(unit)), "")
-        seconds = float(text.removesuffix(unit)) * (_UNITS[unit] if unit else 1.0)
+        seconds = seconds_with_days(str(value))
     if not 0 < seconds < 1e9:
         raise ValueError(value)
     return seconds

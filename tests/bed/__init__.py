@@ -1,8 +1,7 @@
 """
-Other people's programs as judges of ours.
+The test bed: the programs that Lamina is compared with.
 
-The bed builds and runs what Lamina is compared with: a real control plane,
-pinned versions of kubectl and Kubernetes' own end-to-end suite. It starts
-Lamina the way a user would, through its command, and knows nothing of its
-insides. `python -m tests.bed` lists what it can do.
+It builds and runs a real control plane, pinned versions of kubectl and Kubernetes' own
+end-to-end suite. It starts Lamina through its command line and uses none of its
+modules. `python -m tests.bed` lists the commands.
 """

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bed import build, e2e, scenarios
+from tests.bed import build, e2e, scenarios, second_try
 from tests.bed.either import start_server
 from tests.bed.processes import end_tidily_on_signals
 from tests.bed.server import Which
@@ -38,7 +38,7 @@ def _serve(asked: argparse.Namespace) -> int:
     with start_server(asked.command, history=asked.history, pods=asked.pods) as server:
         kubeconfig = server.kubeconfig
         if asked.kubeconfig:
-            # Written beside its place and renamed: whoever waits for the file finds it whole.
+            # Written to a temporary file and renamed, so that an existing file is complete.
             beside = asked.kubeconfig.with_name(asked.kubeconfig.name + ".new")
             beside.touch(mode=0o600)
             shutil.copyfile(kubeconfig, beside)
@@ -65,6 +65,10 @@ def _scenarios(asked: argparse.Namespace) -> int:
         return scenarios.keep(asked.server, asked.keep, kubectl=asked.kubectl)
     servers: tuple[Which, ...] = ("embedded", "real") if asked.server == "both" else (asked.server,)
     return scenarios.report(servers, kubectl=asked.kubectl)
+
+
+def _pytest(asked: argparse.Namespace) -> int:
+    return second_try.run(asked.arguments, jobs=asked.jobs)
 
 
 def _e2e(asked: argparse.Namespace) -> int:
@@ -99,6 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--keep", type=Path, metavar="FILE", help="write what became of each id there, as JSON")
     one.add_argument("--kubectl", metavar="WHICH", help="a pinned minor (0.35, 0.34) or a file")
     one.set_defaults(run=_scenarios)
+
+    one = commands.add_parser("pytest", help="run pytest; listed tests have a second try")
+    one.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at once (default: 2)")
+    one.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="options and paths for pytest")
+    one.set_defaults(run=_pytest)
 
     one = commands.add_parser("e2e", help="run tests of Kubernetes' own suite")
     one.add_argument("names", nargs="*", metavar="NAME", help="as in wanted.txt; those in due.txt if none")

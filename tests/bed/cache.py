@@ -1,9 +1,9 @@
 """
-A folder outside the tree for what is expensive to make.
+A cache folder outside the tree for expensive results.
 
-An entry is a folder whose name holds everything that decides its content, so
-an entry is never changed and never stale. It is made beside its place and
-renamed into it: half an entry is never seen, and two makers do no harm.
+The name of an entry contains everything that its content depends on, so an entry is never
+changed and never stale. It is built in a temporary folder and renamed: an existing entry is
+complete, and concurrent builds do no harm.
 """
 
 import fcntl
@@ -26,10 +26,10 @@ def cache_folder() -> Path:
 
 def remembered(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """
-    Return the folder of an entry, made by `make` if nobody has made it yet.
+    Return the folder of an entry, built by `make` if it does not exist.
 
-    `make` is given an empty folder to fill. While it runs, others who want
-    the same kind of entry wait for it instead of making it a second time.
+    `make` gets an empty folder. Concurrent callers for the same kind of entry wait
+    instead of building it again.
     """
     shelf = cache_folder() / kind
     entry = shelf / key

@@ -1,4 +1,4 @@
-"""The certificates and keys a control plane of one machine needs."""
+"""The certificates and keys of a control plane on one machine."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class KeyPair:
 
 
 class Authority:
-    """A certificate authority that lives in one folder."""
+    """A certificate authority in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class Authority:
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def server(self, name: str, *names: str) -> KeyPair:
-        """Return a pair for a server on loopback that answers to `names` as well."""
+        """Return a server certificate for loopback and the given names."""
         alternatives: list[x509.GeneralName] = [x509.DNSName(one) for one in ("localhost", *names)]
         alternatives += [x509.IPAddress(ipaddress.ip_address(one)) for one in ("127.0.0.1", "10.0.0.1")]
         return self._issue(
@@ -47,7 +47,7 @@ class Authority:
         )
 
     def client(self, user: str, group: str | None = None) -> KeyPair:
-        """Return a pair that says who a user is, and of which group."""
+        """Return a client certificate of a user and a group."""
         return self._issue(user, group, ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
     def _issue(
@@ -75,7 +75,7 @@ class Authority:
 
 
 def signing_key(folder: Path, name: str) -> Path:
-    """Return a file with a key for signing service account tokens."""
+    """Return a file with a signing key for service account tokens."""
     path = folder / f"{name}.key"
     path.write_bytes(_private(rsa.generate_private_key(public_exponent=65537, key_size=2048)))
     return path

@@ -1,9 +1,8 @@
 """
-Kubernetes' own end-to-end suite, as a judge.
+Runs Kubernetes' own end-to-end suite.
 
-`wanted.txt` names the tests that a control plane can pass whose pods only seem to run, and
-`due.txt` those that pass on the embedded one already. A name is the full text
-of a test without the tags that the suite adds to it.
+`wanted.txt` has the tests that a control plane with simulated pods can pass, `due.txt` those
+that pass on the embedded one already. A name is the full text of a test without its tags.
 """
 
 import json
@@ -25,13 +24,13 @@ from tests.bed.trouble import BedError
 
 LISTS = Path(__file__).parents[1] / "e2e"
 HISTORY = "20s"
-PATIENCE = 30 * 60.0
+TIMEOUT = 30 * 60.0
 TAG = r"(?: \[[^\]]+\])*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one test."""
+    """The result of one test."""
 
     name: str
     passed: bool
@@ -46,16 +45,16 @@ def due() -> list[str]:
 
 
 def wanted() -> list[str]:
-    """Return the names of all tests that the embedded server is meant to pass."""
+    """Return the names of all tests that the embedded server should pass."""
     return _names(LISTS / "wanted.txt")
 
 
 def judge(which: Which, names: Sequence[str], *, shards: int, keep: Path | None = None) -> int:
     """
-    Run the tests named against a fresh server, print a line a test, and return an exit code.
+    Run the named tests against a new server, print a line per test, and return an exit code.
 
-    `shards` processes of the suite run side by side, each with a part of the
-    names; most of a test's time is waiting. What the suite said goes to `keep`.
+    `shards` processes of the suite run in parallel, each with a part of the names, because
+    most of a test's time is waiting. The output of the suite is written to `keep`.
     """
     if not names:
         print("no test is named, so nothing is shown")
@@ -72,7 +71,7 @@ def judge(which: Which, names: Sequence[str], *, shards: int, keep: Path | None 
         for number, part in enumerate(parts):
             running.append(_suite(suite, kubectl, server, part, folder, number))
             undo.callback(running[-1].stop)
-        until("the suite had ended", lambda: _all_ended(running), patience=PATIENCE, every=0.5)
+        until("the suite had ended", lambda: _all_ended(running), timeout=TIMEOUT, every=0.5)
         if keep:
             shutil.copytree(folder, keep, dirs_exist_ok=True)
         verdicts = _verdicts(
@@ -95,7 +94,7 @@ def focus(names: Iterable[str]) -> str:
     """Return a regular expression that matches the full text of these tests and of no others."""
 
     def one(name: str) -> str:
-        # The suite puts tags between the parts of a name, and the list leaves them out.
+        # The suite puts tags between the parts of a name, and the list omits them.
         words = (re.escape(word) for word in _plain(name).split(" "))
         return f"{TAG} ".join(words)
 
@@ -112,7 +111,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _dealt(names: Sequence[str], shards: int) -> list[list[str]]:
-    """Deal the names out in turn, so that neighbours, which are alike, go to different shards."""
+    """Distribute the names in turn, so that similar neighbors are in different shards."""
     return [list(names[number::shards]) for number in range(shards)]
 
 
@@ -133,8 +132,8 @@ def _suite(
             f"--kubectl-path={kubectl}",
             f"--ginkgo.focus={focus(names)}",
             f"--ginkgo.json-report={folder / f'report-{number}.json'}",
-            f"--ginkgo.timeout={PATIENCE:.0f}s",
-            # The suite's own limits are those of a quiet machine: what fails is asked once more.
+            f"--ginkgo.timeout={TIMEOUT:.0f}s",
+            # The timeouts of the suite are for an idle machine, so failed tests are repeated once.
             "--ginkgo.flake-attempts=2",
             "--ginkgo.no-color",
             "--ginkgo.v",
@@ -163,7 +162,7 @@ def _verdicts(names: Sequence[str], reports: Sequence[Path], running: Sequence[P
 
 
 def _verdict(spec: dict[str, Any]) -> Verdict | None:
-    """Return the verdict on one entry of a report; None for a test that was not asked for."""
+    """Return the result in one entry of a report; None for a test that was not selected."""
     if spec["State"] in {"skipped", "pending"} and not spec.get("Failure"):
         return None
     texts = [*(spec["ContainerHierarchyTexts"] or ()), spec["LeafNodeText"]]

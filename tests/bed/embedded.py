@@ -1,4 +1,4 @@
-"""Lamina's own server, started the way a user starts it."""
+"""Starts Lamina's own server as a user starts it."""
 
 import shutil
 import sys
@@ -14,7 +14,7 @@ from tests.bed.wire import Api
 
 
 def lamina_command() -> Path:
-    """Return the `lamina` installed beside the Python that runs the tests."""
+    """Return the `lamina` command beside the Python that runs the tests."""
     command = Path(sys.executable).with_name("lamina")
     if not command.is_file():
         raise BedError(f"{command.name} is not installed beside {sys.executable}: `make up` installs it")
@@ -23,12 +23,11 @@ def lamina_command() -> Path:
 
 def embedded_server(*, history: str | None = None, data: Path | None = None, pods: bool = False) -> Server:
     """
-    Start `lamina up` on any free port and return once it is whole.
+    Start `lamina up` on a free port and return when it is ready.
 
-    It keeps nothing unless `data` names a folder for its state. `history` says
-    how long old versions are kept. Without `pods` it is an API server alone:
-    nothing is simulated. The kubeconfig appears when the server is
-    ready, so waiting for the file is waiting for the server.
+    It is ephemeral unless `data` names a folder. `history` is how long old versions are
+    kept. Without `pods` it is only an API server, without simulation. The kubeconfig is
+    written when the server is ready.
     """
     folder = Path(tempfile.mkdtemp(prefix="lamina-embedded-"))
     with ExitStack() as undo:

@@ -1,11 +1,10 @@
 """
-Fixtures for tests that talk to a server from outside.
+Fixtures for tests that use a server from outside.
 
-The server is the embedded one, or the real one where LAMINA_TEST_SERVER says
-`real`. It is started once a session and shared by all who ask for one, so a test
-keeps to a namespace and to kinds of its own. A conftest.py offers these by
-importing their names; where pods have to run, it imports `server_with_pods`
-under the name of `server`. The two that are shared are offered at the root.
+The server is the embedded one, or the real one if LAMINA_TEST_SERVER is `real`. It is
+started once per session and shared, so each test uses its own namespace and kinds. A
+conftest.py imports the fixtures by name; tests that need running pods import
+`server_with_pods` as `server`. The two shared ones are defined at the root.
 """
 
 import os
@@ -34,7 +33,7 @@ __all__ = [
 
 
 def chosen_server() -> Which:
-    """Return which server the environment asks for."""
+    """Return the server that the environment selects."""
     which = os.environ.get("LAMINA_TEST_SERVER", "embedded")
     if which not in get_args(Which):
         raise pytest.UsageError(f'LAMINA_TEST_SERVER: expected "embedded" or "real", got "{which}"')
@@ -43,7 +42,7 @@ def chosen_server() -> Which:
 
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[Server]:
-    """The one server under test of this process, ready."""
+    """The server of this process, ready."""
     end_tidily_on_signals()
     with start_server(chosen_server()) as started:
         yield started
@@ -51,7 +50,7 @@ def shared_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def shared_server_with_pods() -> Iterator[Server]:
-    """The one with workloads that progress: both servers have the same nodes, scheduler and stages."""
+    """The server with progressing workloads: both servers have the same nodes, scheduler and stages."""
     end_tidily_on_signals()
     with start_server(chosen_server(), pods=True) as started:
         yield started
@@ -65,7 +64,7 @@ def server(shared_server: Server) -> Server:
 
 @pytest.fixture(scope="session")
 def server_with_pods(shared_server_with_pods: Server) -> Server:
-    """The server under test, on which pods run."""
+    """The server under test, with running pods."""
     return shared_server_with_pods
 
 
@@ -77,7 +76,7 @@ def api(server: Server) -> Api:
 
 @pytest.fixture
 def namespace(api: Api) -> Iterator[str]:
-    """A namespace of the test's own; its deletion is asked for and not waited for."""
+    """A namespace of the test; it is deleted at the end, without waiting."""
     name = f"t-{uuid4().hex[:10]}"
     made = api.post("/api/v1/namespaces", {"metadata": {"name": name}})
     assert made.code == 201, made.text

@@ -27,7 +27,7 @@ def go_command() -> Path:
 
 
 def go_environment() -> dict[str, str]:
-    """Return the environment of a build that leaves nothing of this machine in its result."""
+    """Return the environment of a reproducible build."""
     return os.environ | {
         "CGO_ENABLED": "0",
         "GOFLAGS": "-mod=readonly -buildvcs=false",

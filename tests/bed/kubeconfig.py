@@ -11,7 +11,7 @@ from tests.bed.certificates import KeyPair
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a kubeconfig with one context says."""
+    """The content of a kubeconfig with one context."""
 
     url: str
     authority: bytes
@@ -21,7 +21,7 @@ class Access:
 def write_kubeconfig(
     path: Path, *, url: str, authority: Path, pair: KeyPair, token: str | None = None
 ) -> None:
-    """Write a kubeconfig with one context that nobody else may read."""
+    """Write a private kubeconfig with one context."""
     user = {
         "client-certificate-data": _encoded(pair.certificate),
         "client-key-data": _encoded(pair.key),
@@ -43,7 +43,7 @@ def write_kubeconfig(
 
 
 def read_kubeconfig(path: Path) -> Access:
-    """Return what the first context of a kubeconfig gives access to."""
+    """Return the access of the first context in a kubeconfig."""
     content = yaml.safe_load(path.read_text())
     cluster = content["clusters"][0]["cluster"]
     return Access(

@@ -1,4 +1,4 @@
-"""Which kubectl to run, and running it."""
+"""Selects and runs kubectl."""
 
 import json
 import os
@@ -19,9 +19,9 @@ def kubectl_command(chosen: str | None = None) -> Path:
     """
     Return the kubectl to test with.
 
-    `chosen` (or LAMINA_TEST_KUBECTL) names a pinned minor, such as 0.34, or a
-    file. Without either it is the one on PATH, or in the folder named by
-    KUBEBUILDER_ASSETS, if that is new enough, and the newest pinned one otherwise.
+    `chosen` (or LAMINA_TEST_KUBECTL) is a pinned minor, such as 0.34, or a file. The
+    default is the one on PATH, or in the folder KUBEBUILDER_ASSETS, if it is new enough,
+    and the newest pinned one otherwise.
     """
     wanted = chosen or os.environ.get("LAMINA_TEST_KUBECTL")
     if wanted:
@@ -34,7 +34,7 @@ def kubectl_command(chosen: str | None = None) -> Path:
 
 
 def client_version(command: Path) -> tuple[int, int]:
-    """Return major and minor of a kubectl; (0, 0) if it does not say."""
+    """Return major and minor of a kubectl; (0, 0) if its version is unknown."""
     told = subprocess.run(
         [command, "version", "--client", "-o", "json"], capture_output=True, text=True, check=False
     )
@@ -48,7 +48,7 @@ def client_version(command: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a command ended and what it said."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def both(self) -> str:
-        """Everything it said, stdout first."""
+        """The whole output, stdout first."""
         return self.out + self.err
 
 
@@ -64,15 +64,15 @@ class Kubectl:
     """
     kubectl with the kubeconfig of one server.
 
-    Called with the arguments as they would be typed, it returns stdout and
-    fails the test when kubectl fails; `attempt` returns the outcome instead.
+    Called with command line arguments, it returns stdout, and fails the test if kubectl
+    fails; `attempt` returns the outcome instead.
     """
 
     def __init__(self, command: Path, kubeconfig: Path, namespace: str = "default") -> None:
         self.command = command
         self._kubeconfig = kubeconfig
         self._namespace = namespace
-        # A discovery cache of its own: another server may have lived at this address yesterday.
+        # A private discovery cache: another server may have had this address before.
         self._cache = kubeconfig.parent / "kubectl-cache"
 
     def __call__(self, *arguments: str, given: str | None = None) -> str:
@@ -81,22 +81,22 @@ class Kubectl:
         return done.out
 
     def attempt(
-        self, *arguments: str, given: str | None = None, patience: float = 300.0, editor: str | None = None
+        self, *arguments: str, given: str | None = None, timeout: float = 300.0, editor: str | None = None
     ) -> Outcome:
-        """Run kubectl, with `given` as its standard input, and return how it ended."""
+        """Run kubectl with `given` as standard input, and return its outcome."""
         done = subprocess.run(
             self.line(*arguments),
             input=given or "",
             capture_output=True,
             text=True,
-            timeout=patience,
+            timeout=timeout,
             env=os.environ | ({"EDITOR": editor, "KUBE_EDITOR": editor} if editor else {}),
             check=False,
         )
         return Outcome(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def line(self, *arguments: str) -> Sequence[str]:
-        """Return the whole command line, for a caller that wants to run it in its own way."""
+        """Return the whole command line."""
         return [
             str(self.command),
             f"--kubeconfig={self._kubeconfig}",

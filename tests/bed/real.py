@@ -1,10 +1,9 @@
 """
 A real control plane on loopback: etcd, kube-apiserver, kube-controller-manager.
 
-As near to a cluster as one gets without nodes: TLS, RBAC, service account
-tokens, all default admission, and a store that waits for the disk. There are
-no kubelets, so the node lifecycle controller is off: it would put a taint on
-every Node object that nobody runs.
+It is a cluster without nodes: TLS, RBAC, service account tokens, default admission, and a
+durable store. There are no kubelets, so the node lifecycle controller is off: it would
+taint every Node without a kubelet.
 """
 
 import secrets
@@ -28,12 +27,11 @@ ATTEMPTS = 3
 
 def real_server(*, compaction: str = "5m", pods: bool = False) -> Server:
     """
-    Start a real control plane with an empty store and return once it is whole.
+    Start a real control plane with an empty store and return when it is ready.
 
-    `compaction` says how often old versions are forgotten. With `pods`, our own
-    nodes, scheduler and stages are run against it, so that pods run. Ports are chosen
-    before they are listened on; when somebody else takes one in between, other
-    ports are tried.
+    `compaction` is the interval of compaction. With `pods`, our nodes, scheduler and
+    stages run against it, so that pods run. Ports are chosen before they are bound; if
+    another process binds one in between, other ports are tried.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -45,8 +43,8 @@ def real_server(*, compaction: str = "5m", pods: bool = False) -> Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Paper:
-    """The files a control plane reads when it starts."""
+class _Files:
+    """The files that a control plane reads at its start."""
 
     authority: Path
     serving: KeyPair
@@ -62,13 +60,13 @@ def _started(compaction: str, pods: bool) -> Server:
     folder = Path(tempfile.mkdtemp(prefix="lamina-real-"))
     with ExitStack() as undo:
         undo.callback(shutil.rmtree, folder, ignore_errors=True)
-        paper = _written(folder)
+        files = _written(folder)
         client_port, peer_port, port = free_ports(3)
         url = f"https://127.0.0.1:{port}"
         kubeconfig, manager_config = folder / "kubeconfig", folder / "manager.kubeconfig"
-        write_kubeconfig(kubeconfig, url=url, authority=paper.authority, pair=paper.admin, token=paper.token)
-        write_kubeconfig(manager_config, url=url, authority=paper.authority, pair=paper.manager)
-        api = Api(url, str(paper.authority), paper.token)
+        write_kubeconfig(kubeconfig, url=url, authority=files.authority, pair=files.admin, token=files.token)
+        write_kubeconfig(manager_config, url=url, authority=files.authority, pair=files.manager)
+        api = Api(url, str(files.authority), files.token)
 
         elapsed = Stopwatch()
         running: list[Program] = []
@@ -79,10 +77,10 @@ def _started(compaction: str, pods: bool) -> Server:
             undo.callback(program.stop)
 
         run("etcd", _etcd(folder, client_port, peer_port))
-        run("kube-apiserver", _apiserver(paper, client_port, port, compaction))
+        run("kube-apiserver", _apiserver(files, client_port, port, compaction))
         until("the API server was ready", lambda: is_ready(api), programs=running)
         ready_after = elapsed()
-        run("kube-controller-manager", _manager(paper, manager_config))
+        run("kube-controller-manager", _manager(files, manager_config))
         until("there was a default service account", lambda: has_default_account(api), programs=running)
         whole_after = elapsed()
         if pods:
@@ -96,8 +94,8 @@ def _started(compaction: str, pods: bool) -> Server:
             name="real",
             url=url,
             kubeconfig=kubeconfig,
-            ca_file=paper.authority,
-            token=paper.token,
+            ca_file=files.authority,
+            token=files.token,
             programs=tuple(running),
             ready_after=ready_after,
             whole_after=whole_after,
@@ -105,13 +103,13 @@ def _started(compaction: str, pods: bool) -> Server:
         )
 
 
-def _written(folder: Path) -> _Paper:
+def _written(folder: Path) -> _Files:
     authority = Authority(folder)
     token = secrets.token_urlsafe(32)
     tokens = folder / "tokens.csv"
     tokens.touch(mode=0o600)
     tokens.write_text(f'{token},admin,admin,"system:masters"\n')
-    return _Paper(
+    return _Files(
         authority=authority.certificate,
         serving=authority.server(
             "kube-apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc"
@@ -137,33 +135,33 @@ def _etcd(folder: Path, client_port: int, peer_port: int) -> list[str]:
     ]
 
 
-def _apiserver(paper: _Paper, etcd_port: int, port: int, compaction: str) -> list[str]:
+def _apiserver(files: _Files, etcd_port: int, port: int, compaction: str) -> list[str]:
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
         f"--etcd-compaction-interval={compaction}",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
-        # A loopback address is no valid endpoint, and the default reconciler complains for ever.
+        # A loopback address is no valid endpoint, so the default reconciler would log errors.
         "--endpoint-reconciler-type=none",
         f"--secure-port={port}",
-        f"--tls-cert-file={paper.serving.certificate}",
-        f"--tls-private-key-file={paper.serving.key}",
-        f"--client-ca-file={paper.authority}",
-        f"--token-auth-file={paper.tokens}",
+        f"--tls-cert-file={files.serving.certificate}",
+        f"--tls-private-key-file={files.serving.key}",
+        f"--client-ca-file={files.authority}",
+        f"--token-auth-file={files.tokens}",
         "--authorization-mode=Node,RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={paper.signing}",
-        f"--service-account-signing-key-file={paper.signing}",
+        f"--service-account-key-file={files.signing}",
+        f"--service-account-signing-key-file={files.signing}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
     ]
 
 
-def _manager(paper: _Paper, kubeconfig: Path) -> list[str]:
+def _manager(files: _Files, kubeconfig: Path) -> list[str]:
     return [
         f"--kubeconfig={kubeconfig}",
-        f"--root-ca-file={paper.authority}",
-        f"--service-account-private-key-file={paper.signing}",
+        f"--root-ca-file={files.authority}",
+        f"--service-account-private-key-file={files.signing}",
         "--use-service-account-credentials=true",
         "--controllers=*,-node-lifecycle-controller",
         "--leader-elect=false",

@@ -1,9 +1,9 @@
 """
-Checks and scenarios by id: which there are, which must pass, which are open.
+Checks and scenarios by id: which exist, which must pass, which are open.
 
-A test says which id it shows with `@check("C07")`. `listed.txt` names the ids
-that must pass on the embedded server; the others are open, and `needs` says
-what they wait for. A landing may add lines to the list and removes none.
+A test names its id with `@check("C07")`. `listed.txt` has the ids that must pass on the
+embedded server; the others are open, and `needs` is what they wait for. Changes add lines
+to the list and remove none.
 """
 
 import json
@@ -28,11 +28,13 @@ KNOWN = (
     *(f"C{number:02}" for number in range(1, 81)),
     *(f"MC-{number}" for number in range(1, 91)),
     *(f"MW-{number}" for number in range(1, 62)),
+    *(f"OS-{number}" for number in range(1, 57)),
+    *(f"RG-{number}" for number in range(1, 117)),
 )
 
 
 def check(identifier: str, *, needs: str | None = None) -> pytest.MarkDecorator:
-    """Mark a test as showing an id, and say what the server needs for it beyond the plain API."""
+    """Mark a test with an id, and with what it needs from the server beyond the plain API."""
     return pytest.mark.check(identifier, needs=needs)
 
 
@@ -42,17 +44,17 @@ def listed() -> tuple[str, ...]:
 
 
 def marked(item: pytest.Item) -> tuple[str, str | None] | None:
-    """Return the id a test shows and what it needs, if it shows one."""
+    """Return the id of a test and what it needs, if it has one."""
     mark = item.get_closest_marker("check")
     return (str(mark.args[0]), mark.kwargs.get("needs")) if mark else None
 
 
 def is_due(identifier: str, which: Which) -> bool:
     """
-    Return whether a test with this id is run.
+    Return whether a test with this id runs.
 
-    LAMINA_TEST_CHECKS names ids, or `all`. Without it the embedded server is
-    asked for what is listed, and the real one for everything.
+    LAMINA_TEST_CHECKS has ids, or `all`. Without it the listed ids run on the embedded
+    server, and all on the real one.
     """
     if asked := os.environ.get("LAMINA_TEST_CHECKS"):
         return asked == "all" or identifier in asked.split(",")
@@ -61,28 +63,28 @@ def is_due(identifier: str, which: Which) -> bool:
 
 @dataclass(slots=True)
 class Record:
-    """What became of the tests of one id."""
+    """The results of the tests with one id."""
 
     needs: str | None
     tests: int = 0
     shows: list[str] = field(default_factory=list)
-    """What its tests say, each once."""
+    """The distinct descriptions of its tests."""
     seconds: float = 0.0
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    """What cannot be shown on this server, and why."""
+    """What cannot be tested on this server, and why."""
 
     @property
     def verdict(self) -> str:
-        """ok, FAIL, or a dash where nothing was run."""
+        """ok, FAIL, or a dash if nothing ran."""
         if self.failures:
             return "FAIL"
         return "ok" if self.passed else "-"
 
 
 class Recorder:
-    """A pytest plugin that prints a line a test and remembers it by id."""
+    """A pytest plugin that prints a line per test and collects results by id."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -97,7 +99,7 @@ class Recorder:
                 sentence = _sentence(getattr(item, "originalname", item.name))
                 if sentence not in record.shows:
                     record.shows.append(sentence)
-        # What shows no id is shown by other runs.
+        # Tests without an id belong to other runs.
         items[:] = [item for item in items if marked(item)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -127,7 +129,7 @@ class Recorder:
 
 
 def run_ids(which: Which, ids: Sequence[str], *, kubectl: str | None = None) -> int:
-    """Run the checks named, or all that the server can be asked for, and return an exit code."""
+    """Run the named checks, or all that apply to the server, and return an exit code."""
     everything = "all" if which == "embedded" else None
     recorder = _run(which, ",".join(ids) if ids else everything, kubectl)
     ran = {name: record for name, record in recorder.records.items() if record.verdict != "-"}
@@ -142,7 +144,7 @@ def run_ids(which: Which, ids: Sequence[str], *, kubectl: str | None = None) -> 
 
 
 def report(servers: Sequence[Which], *, kubectl: str | None = None) -> int:
-    """Run what is listed on each server, show both results side by side, and return an exit code."""
+    """Run the listed ids on each server, print both results side by side, and return an exit code."""
     must, started = listed(), time.monotonic()
     found = {which: _apart(which, kubectl) for which in servers}
     print()
@@ -155,7 +157,7 @@ def report(servers: Sequence[Which], *, kubectl: str | None = None) -> int:
 
 
 def table(found: Mapping[Which, Mapping[str, Record]], must: Sequence[str]) -> Iterator[str]:
-    """Yield a line an id: what became of it on each server and what its tests show, or why it is open."""
+    """Yield a line per id: its result on each server and its description, or why it is open."""
     yield f"{'':8}" + "".join(f"{which:10}" for which in found)
     for identifier in sorted({*KNOWN, *must, *(name for one in found.values() for name in one)}):
         records = [one.get(identifier) for one in found.values()]
@@ -172,14 +174,14 @@ def table(found: Mapping[Which, Mapping[str, Record]], must: Sequence[str]) -> I
 
 
 def _is_good(which: Which, record: Record | None) -> bool:
-    """Say whether an id passes; what a real server cannot be made to show is shown on ours."""
+    """Return whether an id passes; what cannot be tested on a real server is tested on ours."""
     if record is None:
         return False
     return record.verdict == "ok" or (which == "real" and record.verdict == "-" and bool(record.elsewhere))
 
 
 def _apart(which: Which, kubectl: str | None) -> dict[str, Record]:
-    """Run what is listed in a process of its own: which server it is for is decided when tests are loaded."""
+    """Run the listed ids in a process of its own, because the server is selected when tests are loaded."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "records.json"
         command = [sys.executable, "-m", "tests.bed", "scenarios", "--server", which, "--keep", str(kept)]
@@ -190,7 +192,7 @@ def _apart(which: Which, kubectl: str | None) -> dict[str, Record]:
 
 
 def keep(which: Which, file: Path, *, kubectl: str | None = None) -> int:
-    """Run what is listed, write what became of it to a file, and return an exit code."""
+    """Run the listed ids, write the results to a file, and return an exit code."""
     recorder = _run(which, ",".join(listed()) or "none", kubectl)
     file.write_text(json.dumps({name: asdict(record) for name, record in recorder.records.items()}))
     return 1 if recorder.broken else 0
@@ -213,12 +215,12 @@ def _run(which: Which, ids: str | None, kubectl: str | None) -> Recorder:
         "-o",
         "addopts=--strict-markers --import-mode=importlib",
     ]
-    # Our own plugin is of the package that this program has loaded already.
+    # This program has loaded the package of the plugin already.
     quiet += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     ended = pytest.main(
         [*quiet, f"--rootdir={ROOT}", *(str(ROOT / one) for one in TESTS)], plugins=[recorder]
     )
-    # A run that broke down has no failures to count, and must not look like one that passed.
+    # A run that was aborted has no failures, and must not count as passed.
     if ended not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}:
         recorder.broken.append(f"the test run broke down: pytest ended with {ended!r}")
     for trouble in recorder.broken:

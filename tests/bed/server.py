@@ -1,4 +1,4 @@
-"""What the bed needs to know of a running server, whoever wrote it."""
+"""A running server, as the bed uses it."""
 
 import time
 from collections.abc import Callable
@@ -18,8 +18,8 @@ class Server:
     """
     A server that is ready, and how to reach it as an administrator.
 
-    `ready_after` is the seconds from its start until it said it was ready;
-    `whole_after`, until the default service account was there as well.
+    `ready_after` is the seconds from its start until it was ready; `whole_after`, until the
+    default service account existed.
     """
 
     name: Which
@@ -35,19 +35,19 @@ class Server:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The process ids of everything the server consists of."""
+        """The process ids of the server."""
         return tuple(program.process.pid for program in self.programs)
 
     def api(self) -> Api:
-        """Return a connection for the administrator."""
+        """Return a connection of the administrator."""
         return Api(self.url, str(self.ca_file), self.token)
 
     def api_as(self, token: str | None) -> Api:
-        """Return a connection for the bearer of a token, or for nobody."""
+        """Return a connection with a bearer token, or without credentials."""
         return Api(self.url, str(self.ca_file), token)
 
     def stop(self) -> None:
-        """End every process of the server, last started first, and remove its files."""
+        """End every process of the server, the last one first, and remove its files."""
         if self.stopped:
             return
         self.stopped = True
@@ -65,32 +65,32 @@ class Server:
 
 
 def is_ready(api: Api) -> bool:
-    """Return whether the server says it is ready; one that does not answer is not."""
+    """Return whether the server is ready; one that does not respond is not."""
     try:
-        return api.get("/readyz", patience=10.0).code == 200
+        return api.get("/readyz", timeout=10.0).code == 200
     except OSError:
         return False
 
 
 def has_default_account(api: Api) -> bool:
-    """Return whether pods could be created in the default namespace."""
+    """Return whether pods can be created in the default namespace."""
     try:
-        return api.get("/api/v1/namespaces/default/serviceaccounts/default", patience=10.0).code == 200
+        return api.get("/api/v1/namespaces/default/serviceaccounts/default", timeout=10.0).code == 200
     except OSError:
         return False
 
 
 def has_node(api: Api) -> bool:
-    """Return whether there is a node that takes pods."""
+    """Return whether there is a schedulable node."""
     try:
-        found = api.get("/api/v1/nodes/sim-0", patience=10.0)
+        found = api.get("/api/v1/nodes/sim-0", timeout=10.0)
     except OSError:
         return False
     return found.code == 200 and not found.json["spec"].get("taints")
 
 
 class Stopwatch:
-    """Seconds since it was made."""
+    """Seconds since its creation."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

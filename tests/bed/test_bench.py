@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
+from bench.measured_server import BenchRequest, Spent
 from bench.metacontroller import HEAD, Row, growth
 from bench.report import table
-from bench.story import Asked, Spent
 from bench.table import ROWS, busiest_load, comparison, failures, middle, ratio
-from bench.usage import family, processor_seconds, resident_bytes
+from bench.usage import process_tree, processor_seconds, resident_bytes
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_failed_requests_are_said() -> None:
 
 
 def test_usage_of_this_process_is_found() -> None:
-    assert os.getpid() in family([os.getpid()])
+    assert os.getpid() in process_tree([os.getpid()])
     assert resident_bytes([os.getpid()]) > 1 << 20
     assert processor_seconds([os.getpid()]) > 0
 
@@ -89,10 +89,12 @@ def test_more_requests_than_a_tenth_above_the_least_are_said() -> None:
 
 
 def test_what_was_not_done_in_time_is_said() -> None:
-    assert "not done in time" in table(HEAD, [Row(work="much", size=1, least=1, spent=None)])
+    assert "timed out" in table(HEAD, [Row(work="much", size=1, least=1, spent=None)])
 
 
 def test_requests_are_named_as_the_server_counts_them() -> None:
-    assert Asked("POST", "/api/v1/namespaces/default/configmaps", {}).what == "POST configmaps"
-    assert Asked("PATCH", "/api/v1/namespaces/default/configmaps/a", {}).what == "PATCH configmaps"
-    assert Asked("PATCH", "/apis/a/v1/namespaces/default/works/b/status", {}).what == "PATCH works/status"
+    assert BenchRequest("POST", "/api/v1/namespaces/default/configmaps", {}).what == "POST configmaps"
+    assert BenchRequest("PATCH", "/api/v1/namespaces/default/configmaps/a", {}).what == "PATCH configmaps"
+    assert (
+        BenchRequest("PATCH", "/apis/a/v1/namespaces/default/works/b/status", {}).what == "PATCH works/status"
+    )

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from bench.beside import lines
-from bench.story import Spent
+from bench.measured_server import Spent
 
 
 def spent(seconds: float) -> Spent:

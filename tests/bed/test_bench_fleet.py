@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from bench.fleet import HEAD, Row, growth, slowest
+from bench.measured_server import Spent
 from bench.report import table
-from bench.story import Spent
 
 
 def spent(requests: int) -> Spent:
@@ -37,7 +37,7 @@ def test_growth_is_of_what_concerns_every_cluster() -> None:
     ]
 
     assert growth(rows).strip() == "an edit: 5,000 us of CPU a cluster, 50 clusters a second"
-    assert "not done in time" in table(HEAD, rows)
+    assert "timed out" in table(HEAD, rows)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Certificates that a TLS client accepts, and kubeconfigs that nobody else reads."""
+"""Certificates that a TLS client accepts, and private kubeconfigs."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""Programs are watched while they start, and ended for certain."""
+"""Programs are watched while they start, and ended reliably."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ def test_a_program_that_ends_too_early_is_quoted(tmp_path: Path) -> None:
 
 def test_patience_ends() -> None:
     with pytest.raises(BedError, match="the moon did not come about"):
-        until("the moon", lambda: None, patience=0.01)
+        until("the moon", lambda: None, timeout=0.01)
 
 
 def test_a_program_that_ignores_a_polite_request_is_ended_all_the_same(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_program_that_ignores_a_polite_request_is_ended_all_the_same(tmp_path:
     program = start("stubborn", [sys.executable, "-c", stubborn], tmp_path / "log")
     until("it was up", lambda: "up" in program.log.read_text(), programs=[program])
 
-    program.stop(patience=0.1)
+    program.stop(timeout=0.1)
 
     assert program.process.returncode == -9
 
@@ -54,7 +54,7 @@ program.process.wait()
 
 
 def _named(pid: int) -> str:
-    """Return the name of a process, or nothing when it has ended."""
+    """Return the name of a process, or an empty string if it has ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""The one exception the bed raises on purpose."""
+"""The exception of the bed."""
 
 
 class BedError(Exception):
-    """Something the bed needs could not be had; the message says what to do about it."""
+    """Something that the bed needs is missing; the message says what to do."""

@@ -1,8 +1,7 @@
 """
-Plain HTTP to a Kubernetes API, and nothing in between.
+Plain HTTP to a Kubernetes API.
 
-No client library tidies up what a server answers here: a test sees the status,
-the headers and the bytes.
+Without a client library a test sees the status, headers and bytes of a response.
 """
 
 import json
@@ -23,7 +22,7 @@ APPLY = "application/apply-patch+yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server answered."""
+    """The response of a server."""
 
     code: int
     headers: Mapping[str, str]
@@ -42,7 +41,7 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """The Content-Type header, word for word."""
+        """The Content-Type header, unchanged."""
         return self.headers.get("content-type", "")
 
 
@@ -50,8 +49,8 @@ class Api:
     """
     One identity at one server.
 
-    A connection is made for each request, so that an `Api` can be used by many
-    threads and nothing is shared between two requests but the server.
+    Each request has a connection of its own, so that threads can share an `Api` and
+    requests share nothing but the server.
     """
 
     def __init__(self, url: str, ca_file: str, token: str | None) -> None:
@@ -68,15 +67,15 @@ class Api:
         *,
         content: str | None = JSON,
         headers: Mapping[str, str] | None = None,
-        patience: float = 60.0,
+        timeout: float = 60.0,
     ) -> Answer:
         """
-        Send one request and return its whole answer.
+        Send one request and return its response.
 
-        Bytes and text are sent as they are, anything else as JSON. `content`
-        is the Content-Type, and None sends no such header at all.
+        Bytes and text are sent as they are, other values as JSON. `content` is the
+        Content-Type; None omits the header.
         """
-        with closing(self._connection(patience)) as connection:
+        with closing(self._connection(timeout)) as connection:
             answer = self._send(connection, method, path, body, content, headers)
             return Answer(
                 code=answer.status,
@@ -106,18 +105,18 @@ class Api:
         return self.call("PATCH", path, body, content=content, **options)
 
     def lines(
-        self, path: str, *, headers: Mapping[str, str] | None = None, patience: float = 60.0
+        self, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 60.0
     ) -> Iterator[Any]:
         """Yield each line of a stream as it arrives, decoded, until the server ends it."""
-        with closing(self._connection(patience)) as connection:
+        with closing(self._connection(timeout)) as connection:
             answer = self._send(connection, "GET", path, None, None, headers)
             if answer.status != 200:
                 raise AssertionError(f"GET {path} answered {answer.status}: {answer.read().decode()}")
             while line := answer.readline():
                 yield json.loads(line)
 
-    def _connection(self, patience: float) -> HTTPSConnection:
-        return HTTPSConnection(self._host, self._port, context=self._tls, timeout=patience)
+    def _connection(self, timeout: float) -> HTTPSConnection:
+        return HTTPSConnection(self._host, self._port, context=self._tls, timeout=timeout)
 
     def _send(
         self,

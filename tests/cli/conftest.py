@@ -1,4 +1,4 @@
-"""The command line as a user has it: a process of its own, in a home of its own."""
+"""Runs `lamina` as a process with a home folder of its own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import pytest
 
 @dataclass(frozen=True)
 class Lamina:
-    """Runs `lamina` in a home folder that nobody else uses."""
+    """Runs `lamina` in a home folder of its own."""
 
     home: Path
     said: dict[str, str] = field(default_factory=dict)
-    """What its environment says besides."""
+    """Further environment variables."""
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    """What was left running."""
 
     @property
     def environ(self) -> dict[str, str]:
@@ -40,16 +42,27 @@ class Lamina:
         return done
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command and leave it running."""
-        return subprocess.Popen(
+        """Start a command and leave it running until it or the test ends."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "lamina", *arguments], env=self.environ, stderr=subprocess.PIPE, text=True
         )
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill what a failed test left running, and close its pipes: they would fail another test."""
+        for process in self.started:
+            process.kill()
+            process.wait()
+            if process.stderr is not None:
+                process.stderr.close()
 
 
 @pytest.fixture
 def lamina(tmp_path: Path) -> Iterator[Lamina]:
     command = Lamina(tmp_path)
     yield command
+    command.end()
     command.said.clear()
     # A test that failed may have left several.
     for server in json.loads(command("status", "-o", "json").stdout or "[]"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
 from tests.cli.test_up_and_down import api_of
 
@@ -78,8 +78,8 @@ def test_a_hub_that_is_none_or_does_not_know_the_cluster_is_named(lamina: Lamina
 
     hub = str(up("--simulate", "controllers", "--families", "manifestwork"))
     said = lamina("agent", "--cluster", "east", "--hub-kubeconfig", hub, "--kubeconfig", plain, code=1)
-    assert "knows no cluster 'east'" in said.stderr
-    assert "hint: have it known and accepted with --join" in said.stderr
+    assert "cluster 'east' is not registered with the hub" in said.stderr
+    assert "hint: register and accept it with --join" in said.stderr
 
     said = lamina(
         "agent", "--cluster", "east", "--hub-kubeconfig", hub, "--hub-context", "moon", code=1
@@ -104,19 +104,21 @@ def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(
     try:
         # It may have said before what it did.
         assert any("lamina is the agent of east on https://" in line for line in process.stderr)
-        conditions = eventually(lambda: _conditions(hub.get(f"{HUB}/east").json), lambda said: len(said) == 3)
+        conditions = eventually_sync(
+            lambda: _conditions(hub.get(f"{HUB}/east").json), lambda said: len(said) == 3
+        )
         assert set(conditions.values()) == {"True"}
         assert hub.get(f"{HUB}/east").json["status"]["version"]["kubernetes"].startswith("v1.")
 
-        eventually(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
-        eventually(lambda: spoke.get(TEXT).json.get("data") == {"colour": "red"})
-        eventually(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Available") == "True")
+        eventually_sync(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
+        eventually_sync(lambda: spoke.get(TEXT).json.get("data") == {"colour": "red"})
+        eventually_sync(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Available") == "True")
         (record,) = spoke.get(RECORDS).json["items"]
         assert record["spec"]["agentID"] == "first-of-east"
 
         hub.delete(f"{WORKS}/text")
-        eventually(lambda: spoke.get(TEXT).code == 404)
-        eventually(lambda: hub.get(f"{WORKS}/text").code == 404)
+        eventually_sync(lambda: spoke.get(TEXT).code == 404)
+        eventually_sync(lambda: hub.get(f"{WORKS}/text").code == 404)
     finally:
         process.terminate()
         assert process.wait(timeout=120) == 0
@@ -141,12 +143,12 @@ def test_clusters_beside_a_hub_have_agents_and_leave_it_when_they_are_removed(
         return [one["metadata"]["name"] for one in hub.get(HUB).json["items"]]
 
     assert known() == ["east", "west"]
-    eventually(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
-    eventually(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Applied") == "True")
+    eventually_sync(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
+    eventually_sync(lambda: _conditions(hub.get(f"{WORKS}/text").json).get("Applied") == "True")
 
     lamina("clusters", "add", "north")
-    eventually(lambda: len(_conditions(hub.get(f"{HUB}/north").json)) == 3)
+    eventually_sync(lambda: len(_conditions(hub.get(f"{HUB}/north").json)) == 3)
     lamina("clusters", "remove", "--yes", "east")
     assert known() == ["north", "west"]
-    eventually(lambda: hub.get("/api/v1/namespaces/east").code == 404)
+    eventually_sync(lambda: hub.get("/api/v1/namespaces/east").code == 404)
     assert json.loads(lamina("clusters", "list", "-o", "json").stdout)[1]["name"] == "west"

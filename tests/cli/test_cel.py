@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from lamina.cli.cel import cel
+from lamina.cli.commands.cel import cel
 
 Run = Callable[..., Result]
 
@@ -107,7 +107,7 @@ def test_explain_says_what_is_read_and_what_it_costs(run: Run) -> None:
 def test_a_file_that_is_no_object_is_refused(run: Run) -> None:
     done = CliRunner().invoke(cel, ["1", "--input", "-"], input="[1]")
 
-    assert "does not hold an object" in str(done.exception)
+    assert "expected an object, got list" in str(done.exception)
 
 
 def test_a_constant_that_has_no_value_is_shown_with_its_place(run: Run) -> None:

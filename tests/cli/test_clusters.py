@@ -33,16 +33,18 @@ def kubectl(lamina: Lamina, *arguments: str) -> str:
 def test_clusters_come_with_the_server_and_come_and_go_while_it_runs(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "2")
     assert listed(lamina) == ["lamina", "cluster1", "cluster2"]
-    assert "2 beside the first: cluster1, cluster2" in lamina("status").stdout
+    assert "2 besides the first: cluster1, cluster2" in lamina("status").stdout
 
     said = lamina("clusters", "add", "east", "west").stderr
-    assert "reach it with --context east" in said
+    assert "select it with --context east" in said
     assert listed(lamina) == ["lamina", "cluster1", "cluster2", "east", "west"]
     assert "/clusters/west\n" in lamina("clusters", "list").stdout
 
-    assert lamina("clusters", "remove", "--yes", "west", "cluster1").stderr.endswith("cluster1 is removed\n")
+    assert lamina("clusters", "remove", "--yes", "west", "cluster1").stderr.endswith(
+        "cluster cluster1 removed\n"
+    )
     assert listed(lamina) == ["lamina", "cluster2", "east"]
-    assert "2 beside the first: cluster2, east" in lamina("status").stdout
+    assert "2 besides the first: cluster2, east" in lamina("status").stdout
 
 
 def test_which_server_is_meant_may_be_in_the_environment(lamina: Lamina) -> None:
@@ -55,27 +57,27 @@ def test_which_server_is_meant_may_be_in_the_environment(lamina: Lamina) -> None
 def test_what_cannot_be_done_to_clusters_is_said(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east")
 
-    assert '"East" is no name for a cluster' in lamina("clusters", "add", "East", code=1).stderr
+    assert '"East" is not a valid cluster name' in lamina("clusters", "add", "East", code=1).stderr
     assert "is the first cluster" in lamina("clusters", "add", "lamina", code=1).stderr
     assert "the first cluster stays" in lamina("clusters", "remove", "--yes", "lamina", code=1).stderr
     assert 'there is no cluster "west"' in lamina("clusters", "remove", "--yes", "west", code=1).stderr
     inside = "east/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
     for odd in (inside, "..", "a b"):
         said = lamina("clusters", "remove", "--yes", odd, code=1).stderr
-        assert f'"{odd}" is no name for a cluster' in said
-    assert '"a/b" is no name for a cluster' in lamina("clusters", "add", "north", "a/b", code=1).stderr
+        assert f'"{odd}" is not a valid cluster name' in said
+    assert '"a/b" is not a valid cluster name' in lamina("clusters", "add", "north", "a/b", code=1).stderr
     asked = lamina("clusters", "remove", "east", code=130)
-    assert "Remove east and everything in there?" in asked.stderr
+    assert "Remove east with all objects?" in asked.stderr
     assert listed(lamina) == ["lamina", "east"]
 
 
 @pytest.mark.parametrize(
     ("clusters", "words"),
     [
-        ("East", '"East" is no name for a cluster'),
-        ("a,b_c", '"b_c" is no name for a cluster'),
-        ("1001", "1001 is not from 0 to 1000"),
-        ("-1", '"-1" is no name for a cluster'),
+        ("East", '"East" is not a valid cluster name'),
+        ("a,b_c", '"b_c" is not a valid cluster name'),
+        ("1001", "expected 0 to 1000, got 1001"),
+        ("-1", '"-1" is not a valid cluster name'),
     ],
 )
 def test_names_that_no_cluster_can_have_are_refused_at_the_start(
@@ -110,7 +112,7 @@ def test_clusters_that_a_server_in_the_background_has_not_got_are_not_passed_ove
 
     said = lamina("up", "--detach", "--port", "0", "--clusters", "east,north,west", code=1).stderr
 
-    assert "runs already, without north, west" in said
+    assert "already runs, without north, west" in said
     assert "lamina clusters add north west" in said
 
 

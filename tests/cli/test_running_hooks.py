@@ -9,9 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
 from tests.cli.test_owners import GROUP, definition
 from tests.cli.test_up_and_down import api_of
@@ -45,11 +46,14 @@ def test_crds_prints_the_kinds(lamina: Lamina) -> None:
     assert [one["spec"]["names"]["kind"] for one in made] == [
         "CompositeController", "DecoratorController", "ControllerRevision", "ManagedCluster", "ManagedClusterSet",
         "ManagedClusterSetBinding", "AddOnPlacementScore", "Placement", "PlacementDecision", "ManifestWork",
-        "ManifestWorkReplicaSet", "AppliedManifestWork", "ClusterClaim",
+        "ManifestWorkReplicaSet", "AppliedManifestWork", "ClusterClaim", "ObjectSlice", "ClusterObjectSlice",
+        "ObjectSetPhase", "ClusterObjectSetPhase", "ObjectSet", "ClusterObjectSet", "ObjectDeployment",
+        "ClusterObjectDeployment", "ResourceGraphDefinition", "ResourceGraphDefinitionRevision",
+        "ResourceGraphInputRevision",
     ]  # fmt: skip
     assert said(lamina, "crds", "--families", "metacontroller") == made[:3]
     assert list(yaml.safe_load_all(lamina("crds").stdout)) == made
-    assert "there is no family 'none such'" in lamina("crds", "--families", "none such", code=1).stderr
+    assert "unknown family 'none such'" in lamina("crds", "--families", "none such", code=1).stderr
 
 
 def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) -> None:
@@ -67,11 +71,14 @@ def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) ->
     assert next(yaml.safe_load_all(lamina("rbac", str(file)).stdout))["kind"] == "ClusterRole"
 
 
-def test_rbac_has_roles_for_people_who_look_into_a_namespace(lamina: Lamina, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flag", ["--aggregate-roles", "--people"])
+def test_rbac_has_roles_that_aggregate_to_those_of_a_namespace(
+    lamina: Lamina, tmp_path: Path, flag: str
+) -> None:
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
-    *_, view, edit = said(lamina, "rbac", str(file), "--families", "metacontroller", "--people")
+    *_, view, edit = said(lamina, "rbac", str(file), "--families", "metacontroller", flag)
 
     resource = {"apiGroups": ["metacontroller.k8s.io"], "resources": ["controllerrevisions"]}
     assert view["rules"] == [{**resource, "verbs": ["get", "list", "watch"]}]
@@ -86,7 +93,7 @@ def test_rbac_lets_no_editor_of_a_namespace_bind_clusters_or_write_works(
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
-    *_, view, edit = said(lamina, "rbac", str(file), "--families", "manifestwork", "--people")
+    *_, view, edit = said(lamina, "rbac", str(file), "--families", "manifestwork", "--aggregate-roles")
 
     def kinds(role: dict[str, Any]) -> set[str]:
         return {resource for rule in role["rules"] for resource in rule["resources"]}
@@ -114,6 +121,22 @@ def test_rbac_is_told_how_it_is_run(lamina: Lamina, tmp_path: Path) -> None:
     assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "default", "name": "robot"}]
 
 
+@pytest.mark.parametrize(
+    ("families", "names"), [("manifestwork", ["lamina-manifestwork"]), ("metacontroller", None)]
+)
+def test_rbac_lets_a_webhook_be_changed_only_where_a_family_registers_it(
+    lamina: Lamina, tmp_path: Path, families: str, names: list[str] | None
+) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    role, *_ = said(lamina, "rbac", str(file), "--families", families, "--webhook")
+
+    rules = [one for one in role["rules"] if "validatingwebhookconfigurations" in one["resources"]]
+    assert [one["verbs"] for one in rules if "resourceNames" not in one] == [["create"]]
+    assert [one["resourceNames"] for one in rules if "resourceNames" in one] == ([names] if names else [])
+
+
 def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0")
     (running,) = json.loads(lamina("status", "-o", "json").stdout)
@@ -137,7 +160,7 @@ def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
 
     assert any("deployments" in rule["resources"] and "create" in rule["verbs"] for rule in rules)
     assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"], "resourceNames": ["token"]} in rules  # fmt: skip
-    assert "not in it: what customize hook https://hook/customize asks to see" in done.stderr
+    assert "not included: the objects that customize hook https://hook/customize selects" in done.stderr
     related = json.loads(lamina("rbac", "--related", "v1/services", "-o", "json").stdout)["items"][0]["rules"]
     assert any("services" in rule["resources"] for rule in related)
 
@@ -159,23 +182,23 @@ def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_
         )
 
         api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("sets", "Set"))
-        eventually(lambda: api.get(f"{GROUP}/sets").code == 200)
+        eventually_sync(lambda: api.get(f"{GROUP}/sets").code == 200)
         kind = {"apiVersion": "ctl.example.com/v1", "kind": "Set"}
         assert api.post(f"{GROUP}/sets", {**kind, "metadata": {"name": "a"}, "spec": {}}).code == 201
         text = "/api/v1/namespaces/default/configmaps/a"
-        eventually(lambda: api.get(text).json.get("data") == {"text": "first"})
+        eventually_sync(lambda: api.get(text).json.get("data") == {"text": "first"})
 
         file.write_text(HOOKS + "\n1 / 0\n")
         os.kill(process.pid, signal.SIGHUP)
-        assert "hooks not loaded, the old ones go on" in process.stderr.readline()
+        assert "cannot load hooks, the previous ones stay active" in process.stderr.readline()
 
         file.write_text(LASTING)
         held = ["metacontroller.io/compositecontroller-maps"]
-        eventually(lambda: api.get(f"{GROUP}/sets/a").json["metadata"].get("finalizers") == held)
+        eventually_sync(lambda: api.get(f"{GROUP}/sets/a").json["metadata"].get("finalizers") == held)
 
         file.write_text(HOOKS.replace("first", "second").replace("def maps", "def others"))
-        eventually(lambda: api.get(text).json.get("data") == {"text": "second"})
-        eventually(lambda: api.get(f"{CONTROLLERS}/maps").code == 404)
+        eventually_sync(lambda: api.get(text).json.get("data") == {"text": "second"})
+        eventually_sync(lambda: api.get(f"{CONTROLLERS}/maps").code == 404)
         assert "finalizers" not in api.get(f"{GROUP}/sets/a").json["metadata"]
     finally:
         process.terminate()
@@ -202,4 +225,4 @@ def test_a_hooks_file_that_does_not_load_stops_the_start_with_its_traceback(
     assert "error: hooks.py does not load" in said
     assert "line 3" in said and "ValueError: not today" in said
     off = lamina("up", "--ephemeral", "--simulate", "off", "--hooks", str(file), code=1).stderr
-    assert "there is no family to call the hooks" in off
+    assert "no family runs that calls the hooks" in off

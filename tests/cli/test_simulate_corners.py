@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from lamina.cli.simulate import Outside, on_a_copy
+from lamina.cli.commands.simulate import Outside, simulate_cluster
 from lamina.client.client import Client
-from lamina.client.transport import Response
+from lamina.client.transport.base import Response
 from lamina.errors import Forbidden
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import Obj
 from lamina.testing import Cluster
 from lamina.testing.builders import deployment
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
 from tests.cli.test_simulate import NOTHING, WEB, ReadOnly
 
@@ -70,11 +70,14 @@ def test_every_manifest_in_a_folder_is_applied(lamina: Lamina, files: Path) -> N
     ("manifest", "said"),
     [
         ("{apiVersion: v1, kind: ConfigMap, metadata: x}", "odd.yaml: metadata: expected a map, got 'x'"),
-        ("{apiVersion: v1, kind: ConfigMap}", "odd.yaml: expected manifests, got something without metadata"),
+        (
+            "{apiVersion: v1, kind: ConfigMap}",
+            "odd.yaml: expected manifests, got a document without metadata",
+        ),
         ("{apiVersion: 1, kind: ConfigMap, metadata: {}}", "odd.yaml: apiVersion: expected text, got 1"),
         (
             "{apiVersion: v1, kind: Nope, metadata: {name: x}}",
-            "odd.yaml: nobody serves kind Nope in version v1",
+            "odd.yaml: no matches for kind Nope in version v1",
         ),
         ("{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}", 'odd.yaml: ConfigMap "A" is invalid'),
     ],
@@ -90,9 +93,9 @@ def test_what_is_wrong_with_a_manifest_is_said_with_its_file(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--to-revision", "1"), "--to-revision: of which owner?"),
+        (("--to-revision", "1"), "--to-revision needs --rollback KIND/NAME"),
         (("--delete", "namespace/kube-system"), "this namespace may not be deleted"),
-        (("-f", "."), ".: there is no file in it that ends in .json, .yaml, .yml"),
+        (("-f", "."), ".: the folder has no file with suffix .json, .yaml, .yml"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -113,7 +116,7 @@ def test_a_change_that_changes_nothing_says_so(lamina: Lamina, files: Path) -> N
 def test_where_there_is_nothing_that_is_said(lamina: Lamina, files: Path) -> None:
     done = lamina("simulate", "--state", "state.yaml")
 
-    assert done.stdout == "nothing is rolled out here, and nothing was changed\n"
+    assert done.stdout == "no owners found, and no changes given\n"
 
 
 def test_what_ends_badly_without_the_change_too_is_not_held_against_it(lamina: Lamina, files: Path) -> None:
@@ -123,12 +126,12 @@ def test_what_ends_badly_without_the_change_too_is_not_held_against_it(lamina: L
     done = lamina("simulate", "web.yaml", "--state", "stuck.yaml")
     told = json.loads(lamina("simulate", "web.yaml", "--state", "stuck.yaml", "-o", "json").stdout)
 
-    assert "NOT WELL anyway  manifestworkreplicaset default/stuck is " in done.stdout
-    assert [(one["object"], one["well"], one["anyway"]) for one in told["endings"]] == [
+    assert "FAILED (also without the change)  manifestworkreplicaset default/stuck is " in done.stdout
+    assert [(one["object"], one["healthy"], one["anyway"]) for one in told["results"]] == [
         ("manifestworkreplicaset default/stuck", False, True),
         ("deployment default/web", True, False),
     ]
-    assert told["well"]
+    assert told["healthy"]
 
 
 def test_controllers_that_a_file_of_hooks_declares_are_there(lamina: Lamina, files: Path) -> None:
@@ -137,7 +140,7 @@ def test_controllers_that_a_file_of_hooks_declares_are_there(lamina: Lamina, fil
         "--hooks", str(CATSET / "hooks.py"),
     )  # fmt: skip
 
-    assert "well  catset default/web is settled, 3 of 3 on revision 1" in done.stdout
+    assert "ok  catset default/web is Healthy, 3 of 3 on revision 1" in done.stdout
 
 
 def test_an_interrupt_ends_it_however_much_time_is_left_to_play(lamina: Lamina, files: Path) -> None:
@@ -146,18 +149,16 @@ def test_an_interrupt_ends_it_however_much_time_is_left_to_play(lamina: Lamina, 
         "simulate", str(CATSET / "kinds.yaml"), str(CATSET / "web.yaml"), "--state", "state.yaml",
         "--hooks", "endless.py", "--for", "3000d",
     )  # fmt: skip
-    try:
-        eventually(lambda: (files / "called").exists())
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    finally:
-        running.kill()
+    eventually_sync(lambda: (files / "called").exists())
 
+    running.send_signal(signal.SIGINT)
+
+    _, said = running.communicate(timeout=60)
     assert (running.returncode, said.strip()) == (130, "")
 
 
 class Hiding(ReadOnly):
-    """A way to a server that shows somebody no workloads."""
+    """A transport to a server on which the user may not list workloads."""
 
     async def request(self, method: str, path: str, **more: Any) -> Response:
         if path in ("/apis/apps/v1/deployments", "/api/v1/pods"):
@@ -179,12 +180,12 @@ async def test_who_may_not_see_everything_is_told_what_is_missing(
 
     way = Hiding(cluster.embedded.client()._transport)
 
-    assert await on_a_copy(Client(way), (), play) == 0
+    assert await simulate_cluster(Client(way), (), play) == 0
     assert capsys.readouterr().err == (
-        "warning: you may not list these in all namespaces, and they are played as if there were none:"
+        "warning: listing these in all namespaces is forbidden, and they are simulated as if there were none:"
         " deployments, pods\n\n"
     )
-    assert await on_a_copy(cluster.embedded.client(), (), play) >= 1
+    assert await simulate_cluster(cluster.embedded.client(), (), play) >= 1
     assert capsys.readouterr().err == ""
 
 
@@ -195,4 +196,4 @@ def test_a_kind_of_ones_own_may_be_called_a_list(files: Path, lamina: Lamina) ->
 
     told = lamina("simulate", "allow.yaml", "--state", "state.yaml", code=1)
 
-    assert "nobody serves kind AllowList" in told.stderr
+    assert "no matches for kind AllowList" in told.stderr

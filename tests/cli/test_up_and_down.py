@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
 from tests.bed.kubectl import kubectl_command
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
@@ -108,7 +108,7 @@ def test_a_backup_becomes_a_server_with_the_same_objects(lamina: Lamina, tmp_pat
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     lamina("down")
     lamina("restore", str(copy), "--data", str(other))
-    assert "holds" in lamina("restore", str(copy), "--data", str(other), code=1).stderr
+    assert "already contains a log" in lamina("restore", str(copy), "--data", str(other), code=1).stderr
 
     lamina("up", "--detach", "--port", "0", "--data", str(other))
     (running,) = json.loads(lamina("status", "-o", "json").stdout)
@@ -148,16 +148,18 @@ def test_in_the_foreground_a_signal_stops_it_and_ends_its_watches(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["up", "--port", "http"], "'http' is no port"),
-        (["up", "--ephemeral", "--data", "x"], "--ephemeral keeps no state"),
-        (["up", "--history", "soon"], "'soon' is no history"),
+        (["up", "--port", "http"], "invalid port: 'http'"),
+        (["up", "--ephemeral", "--data", "x"], "--ephemeral and --data exclude each other"),
+        (["up", "--history", "soon"], "invalid history: 'soon'"),
         (["down"], "no server is running"),
         (["backup", "x"], "no server is running"),
         (["restore", "/nonexistent"], "does not exist"),
-        (["upp"], "there is no command 'upp'"),
+        (["upp"], "unknown command 'upp'"),
     ],
 )
-def test_nonsense_is_answered_with_a_sentence(lamina: Lamina, arguments: list[str], said: str) -> None:
+def test_invalid_arguments_are_refused_with_one_sentence(
+    lamina: Lamina, arguments: list[str], said: str
+) -> None:
     done = lamina(*arguments, code=2 if "exist" in said or "command" in said else 1)
 
     assert said in done.stderr
@@ -175,9 +177,7 @@ def test_a_port_that_is_taken_is_named(lamina: Lamina) -> None:
     assert "--port 0" in refused
 
 
-def test_nobody_in_particular_sees_health_and_version_and_nothing_else(
-    lamina: Lamina, tmp_path: Path
-) -> None:
+def test_anonymous_requests_see_health_and_version_and_nothing_else(lamina: Lamina, tmp_path: Path) -> None:
     lamina("up", "--detach", "--ephemeral", "--port", "0")
     (running,) = json.loads(lamina("status", "-o", "json").stdout)
     authority = read_kubeconfig(Path(running["kubeconfig"])).authority.decode()

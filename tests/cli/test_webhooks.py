@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from lamina.admission.registration import Way, configuration, way
-from lamina.cli.admitting import bound
+from lamina.admission.registration import WebhookEndpoint, configurations, webhook_endpoint
+from lamina.cli.options.webhook_flags import bind_address
 from lamina.errors import SettingsError
 from lamina.families.manifestwork.admission import checks
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
 from tests.cli.test_up_and_down import api_of
@@ -58,7 +59,7 @@ def test_run_is_asked_at_a_url_and_keeps_its_authority(lamina: Lamina) -> None:
         assert "lamina runs manifestwork on https://" in process.stderr.readline()
         kind = {"apiVersion": "v1", "kind": "ConfigMap"}
         big = work("big", {**kind, "metadata": {"name": "a"}, "data": {"text": "x" * 200}})
-        refused = eventually(lambda: api.post(WORKS, big), lambda answer: answer.code != 404)
+        refused = eventually_sync(lambda: api.post(WORKS, big), lambda answer: answer.code != 404)
         assert refused.code == 400
         assert refused.json["message"].endswith("bytes which exceeds the 200 limit")
         assert api.post(WORKS, work("small", {**kind, "metadata": {"name": "a"}})).code == 201
@@ -73,8 +74,8 @@ def test_run_is_asked_at_a_url_and_keeps_its_authority(lamina: Lamina) -> None:
     assert api.post(WORKS, big).code == 201
 
 
-def test_whoever_asks_is_not_kept_waiting_by_a_limit_of_requests(lamina: Lamina) -> None:
-    """The hub has used up all it may ask for, and what somebody may do is asked of the server all the same."""
+def test_a_review_is_not_delayed_by_a_limit_of_requests(lamina: Lamina) -> None:
+    """The rate limit of requests is exhausted, and the SubjectAccessReview is sent all the same."""
     lamina("up", "--detach", "--ephemeral", "--port", "0", "--families", "none")
     api, url = running(lamina), f"https://127.0.0.1:{free_port()}"
     process = lamina.start(
@@ -99,13 +100,13 @@ def test_whoever_asks_is_not_kept_waiting_by_a_limit_of_requests(lamina: Lamina)
 @pytest.mark.parametrize(
     ("options", "because"),
     [
-        (["--webhook-url", "https://a", "--webhook-service", "a/b"], "a webhook is at a URL or at a service"),
-        (["--webhook-url", "http://a"],                              "'http://a' is no address of a webhook"),
+        (["--webhook-url", "https://a", "--webhook-service", "a/b"], "a webhook has a URL or a service"),
+        (["--webhook-url", "http://a"],                              "'http://a' is no webhook URL"),
         (["--webhook-service", "lamina"],                            "'lamina' is no service"),
         (["--webhook-service", "a/b:x"],                             "'a/b:x' is no service"),
-        (["--webhook-bind-address", ":1"],                           "nobody is told to come there"),
-        (["--webhook-url", "https://a", "--families", "metacontroller"], "has anything to say about writes"),
-        (["--webhook-url", "https://a", "--webhook-bind-address", "0"],  "a webhook has to listen somewhere"),
+        (["--webhook-bind-address", ":1"],                           "needs an address for the API server"),
+        (["--webhook-url", "https://a", "--families", "metacontroller"], "none of the selected families validates writes"),
+        (["--webhook-url", "https://a", "--webhook-bind-address", "0"],  "expected an address, got 0"),
     ],
 )  # fmt: skip
 def test_options_that_lead_nowhere_are_refused(lamina: Lamina, options: list[str], because: str) -> None:
@@ -120,30 +121,32 @@ def test_options_that_lead_nowhere_are_refused(lamina: Lamina, options: list[str
 
 def test_it_listens_where_the_way_leads() -> None:
     def listens(url: str, service: str = "", said: str = "") -> tuple[str, int]:
-        found = way(url, service)
+        found = webhook_endpoint(url, service)
         assert found is not None
-        return bound(found, said)
+        return bind_address(found, said)
 
     assert listens("https://127.0.0.1:9000") == ("127.0.0.1", 9000)
     assert listens("https://hub.example.com") == ("", 443)
     assert listens("", "lamina-system/lamina") == ("", 9443)
     assert listens("", "lamina-system/lamina", "10.0.0.7:80") == ("10.0.0.7", 80)
-    assert way("", "") is None
+    assert webhook_endpoint("", "") is None
     with pytest.raises(SettingsError):
-        way("https://a?b", "")
+        webhook_endpoint("https://a?b", "")
 
 
 @pytest.mark.parametrize("url", ["https://10.0.0.7:99999", "https://[::1", "https://a:b", "https://a:0"])
 def test_an_address_that_is_none_is_refused_in_words(url: str) -> None:
-    with pytest.raises(SettingsError, match="is no address of a webhook"):
-        way(url, "")
+    with pytest.raises(SettingsError, match="is no webhook URL"):
+        webhook_endpoint(url, "")
 
 
 def test_a_service_is_registered_with_its_port_and_the_certificate_is_for_its_name() -> None:
-    found = way("", "lamina-system/lamina:8443")
+    found = webhook_endpoint("", "lamina-system/lamina:8443")
     assert found is not None and found.host == "lamina.lamina-system.svc"
 
-    registered = configuration(checks(), Way(namespace="n", name="s", port=8443, authority=b"pem"))
+    (registered,) = configurations(
+        checks(), WebhookEndpoint(namespace="n", name="s", port=8443, authority=b"pem")
+    )
     first = registered["webhooks"][0]
     assert first["clientConfig"] == {
         "service": {"namespace": "n", "name": "s", "port": 8443, "path": "/manifestwork/manifests"},
@@ -157,9 +160,23 @@ def test_a_service_is_registered_with_its_port_and_the_certificate_is_for_its_na
 
 
 def test_a_server_elsewhere_is_spared_what_we_write_ourselves() -> None:
-    def conditions(way: Way) -> list[str]:
-        return [one["name"] for one in configuration(checks(), way)["webhooks"][0].get("matchConditions", ())]
+    def conditions(way: WebhookEndpoint) -> list[str]:
+        (registered,) = configurations(checks(), way)
+        return [one["name"] for one in registered["webhooks"][0].get("matchConditions", ())]
 
-    assert conditions(Way(url="https://a")) == ["asks-for-something-else"]
-    assert conditions(Way(url="https://a", user='a "b"')) == ["asks-for-something-else", "is-not-ours"]
-    assert conditions(Way(url="https://a", user="a", apart=False)) == []
+    assert conditions(WebhookEndpoint(url="https://a")) == ["spec-changes"]
+    assert conditions(WebhookEndpoint(url="https://a", user='a "b"')) == ["spec-changes", "is-not-ours"]
+    assert conditions(WebhookEndpoint(url="https://a", user="a", apart=False)) == []
+
+
+def test_checks_are_registered_in_the_configuration_that_they_name() -> None:
+    ours = checks()
+    theirs = tuple(replace(one, name=f"{one.name}.theirs", configuration="theirs") for one in ours[:1])
+
+    registered = configurations((*ours, *theirs), WebhookEndpoint(url="https://a"))
+
+    assert [(one["metadata"]["name"], [each["name"] for each in one["webhooks"]]) for one in registered] == [
+        ("lamina-manifestwork", [one.name for one in ours]),
+        ("theirs", [one.name for one in theirs]),
+    ]
+    assert configurations((), WebhookEndpoint()) == ()

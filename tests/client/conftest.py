@@ -1,4 +1,4 @@
-"""One suite, every way to reach a server."""
+"""One test suite for every way to reach a server."""
 
 from tests.client.reach import client, namespace, pytest_generate_tests, ways
 

@@ -1,10 +1,9 @@
 """
-Every way to reach a server.
+Fixtures for every way to reach a server.
 
-The server is the embedded one, reached in process and over HTTP, or a real one
-where LAMINA_TEST_SERVER says `real`. It is started once a session, so a test
-keeps to a namespace of its own. A conftest.py offers these by importing their
-names.
+The server is the embedded one, in process and over HTTP, or a real one if
+LAMINA_TEST_SERVER is `real`. It is started once per session, so each test uses its own
+namespace. A conftest.py imports the fixtures by name.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -16,8 +15,8 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import Conflict, NotFound
 from lamina.objects.types import Ref
 from lamina.settings import Settings
@@ -31,7 +30,7 @@ Ways = Mapping[str, Callable[[], Client]]
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def ways(request: pytest.FixtureRequest) -> AsyncIterator[Ways]:
-    """How the server under test can be reached."""
+    """The ways to reach the server under test."""
     if chosen_server() == "real":
         server: Server = request.getfixturevalue("shared_server")
         yield {"http": lambda: Client(HttpTransport(read_kubeconfig(server.kubeconfig)))}
@@ -44,7 +43,7 @@ async def ways(request: pytest.FixtureRequest) -> AsyncIterator[Ways]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what needs a client once for each way to reach the chosen server."""
+    """Run tests with a client once for each way to reach the server."""
     if "way" in metafunc.fixturenames:
         metafunc.parametrize("way", ["http"] if chosen_server() == "real" else ["inprocess", "http"])
 
@@ -59,7 +58,7 @@ async def client(way: str, ways: Ways) -> AsyncIterator[Client]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def namespace(client: Client) -> AsyncIterator[str]:
-    """A namespace of the test's own; its deletion is asked for and not waited for."""
+    """A namespace of the test; it is deleted at the end, without waiting."""
     name = f"t-{uuid4().hex[:10]}"
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name

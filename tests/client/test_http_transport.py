@@ -1,4 +1,4 @@
-"""HTTP when the other side does not behave."""
+"""The HTTP transport with servers that misbehave."""
 
 import asyncio
 import socket
@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import Access
+from lamina.client.kubeconfig.read import Access
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import ApiError, SettingsError, Unreachable
-from lamina.server.certificates import ensure_certificates
+from lamina.server.tls.certificates import ensure_certificates
 
 
 @asynccontextmanager
-async def saying(*answers: bytes, tls: SSLContext | None = None) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A server on loopback that says these bytes, one answer a connection, and hangs up."""
+async def responding(
+    *answers: bytes, tls: SSLContext | None = None
+) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """A server on loopback that sends these bytes, one response per connection, and closes."""
     heads: list[bytes] = []
     waiting = iter(answers)
 
@@ -51,7 +53,7 @@ async def transport(access: Access) -> AsyncIterator[HttpTransport]:
         await made.close()
 
 
-async def test_nobody_there_is_unreachable() -> None:
+async def test_an_address_without_a_server_is_unreachable() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -61,25 +63,25 @@ async def test_nobody_there_is_unreachable() -> None:
 
 
 async def test_an_answer_that_is_no_http_is_unreachable() -> None:
-    async with saying(b"220 smtp ready\r\n\r\n") as (url, _), transport(Access(server=url)) as http:
+    async with responding(b"220 smtp ready\r\n\r\n") as (url, _), transport(Access(server=url)) as http:
         with pytest.raises(Unreachable):
             await http.request("GET", "/version", headers={})
 
 
 async def test_a_body_that_breaks_off_is_unreachable() -> None:
     short = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"
-    async with saying(short) as (url, _), transport(Access(server=url)) as http:
+    async with responding(short) as (url, _), transport(Access(server=url)) as http:
         response = await http.request("GET", "/version", headers={})
-        with pytest.raises(Unreachable, match="the answer broke off"):
+        with pytest.raises(Unreachable, match="connection lost while reading the response"):
             await response.read()
 
 
 async def test_a_stream_that_breaks_off_gives_what_came_and_then_says_so() -> None:
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\n\n\r\n"
     pieces = []
-    async with saying(chunked) as (url, _), transport(Access(server=url)) as http:
+    async with responding(chunked) as (url, _), transport(Access(server=url)) as http:
         response = await http.request("GET", "/x", headers={}, streams=True)
-        with pytest.raises(Unreachable, match="the stream broke off"):
+        with pytest.raises(Unreachable, match="connection lost while reading the stream"):
             async for piece in response.stream():
                 pieces.append(piece)
         await response.close()
@@ -88,7 +90,7 @@ async def test_a_stream_that_breaks_off_gives_what_came_and_then_says_so() -> No
 
 
 async def test_the_path_is_sent_as_it_should_be_read() -> None:
-    async with saying(OK) as (url, heads), transport(Access(server=url + "/base/")) as http:
+    async with responding(OK) as (url, heads), transport(Access(server=url + "/base/")) as http:
         response = await http.request("GET", "/a b/ü:x", query=[("labelSelector", "a in (x,y)")], headers={})
         await response.read()
 
@@ -98,7 +100,7 @@ async def test_the_path_is_sent_as_it_should_be_read() -> None:
 async def test_a_token_in_a_file_is_read_from_it(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
-    async with saying(OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
+    async with responding(OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
         await (await http.request("GET", "/version", headers={})).read()
 
     assert b"authorization: bearer first" in heads[0].lower()
@@ -107,12 +109,12 @@ async def test_a_token_in_a_file_is_read_from_it(tmp_path: Path) -> None:
 async def test_a_token_that_cannot_be_read_is_said_with_its_file(tmp_path: Path) -> None:
     access = Access(server="http://127.0.0.1:1", token_file=tmp_path / "none")
     async with transport(access) as http:
-        with pytest.raises(Unreachable, match="none: the token cannot be read"):
+        with pytest.raises(Unreachable, match="none: cannot read the token"):
             await http.request("GET", "/version", headers={})
 
 
 BOTH = pytest.mark.parametrize("method", ["GET", "POST"])
-"""Reads and writes go different ways."""
+"""Reads and writes use different connections."""
 REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
 
@@ -120,7 +122,10 @@ REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\
 async def test_a_token_that_is_not_taken_is_looked_for_again(tmp_path: Path, method: str) -> None:
     file = tmp_path / "token"
     file.write_text("first")
-    async with saying(REFUSED, OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
+    async with (
+        responding(REFUSED, OK) as (url, heads),
+        transport(Access(server=url, token_file=file)) as http,
+    ):
         await (await http.request(method, "/x", headers={})).read()
         file.write_text("second")
         await (await http.request(method, "/x", headers={})).read()
@@ -133,7 +138,10 @@ async def test_a_token_that_is_not_taken_is_looked_for_again(tmp_path: Path, met
 async def test_a_token_holds_until_there_is_another(tmp_path: Path, meanwhile: bytes | None) -> None:
     file = tmp_path / "token"
     file.write_text("first")
-    async with saying(REFUSED, OK) as (url, heads), transport(Access(server=url, token_file=file)) as http:
+    async with (
+        responding(REFUSED, OK) as (url, heads),
+        transport(Access(server=url, token_file=file)) as http,
+    ):
         await (await http.request("GET", "/x", headers={})).read()
         if meanwhile is None:
             file.unlink()
@@ -147,9 +155,9 @@ async def test_a_token_holds_until_there_is_another(tmp_path: Path, meanwhile: b
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"\n", "there is no token in it"),
-        (b"\xff\xfe", "the token cannot be read"),
-        (b"two\nlines", "what is in it is no token"),
+        (b"\n", "the file has no token"),
+        (b"\xff\xfe", "cannot read the token"),
+        (b"two\nlines", "the file has no valid token"),
     ],
 )
 @BOTH
@@ -165,20 +173,20 @@ async def test_what_is_no_token_is_said_with_its_file(
 
 @BOTH
 async def test_a_header_that_cannot_be_sent_is_no_riddle(method: str) -> None:
-    async with saying(OK) as (url, _), transport(Access(server=url, token="two\nlines")) as http:
+    async with responding(OK) as (url, _), transport(Access(server=url, token="two\nlines")) as http:
         with pytest.raises(Unreachable):
             await http.request(method, "/x", headers={})
 
 
 @BOTH
-async def test_whom_to_act_as_is_said(method: str) -> None:
-    somebody = {
+async def test_impersonation_headers_are_sent(method: str) -> None:
+    access = {
         "as_user": "jane",
         "as_uid": "1",
         "as_groups": ("a", "b"),
         "as_extra": {"Example.com/scope": ("x", "y")},
     }
-    async with saying(OK, OK) as (url, heads), transport(Access(server=url, **somebody)) as http:  # type: ignore[arg-type] # each as it should be
+    async with responding(OK, OK) as (url, heads), transport(Access(server=url, **access)) as http:  # type: ignore[arg-type] # each as it should be
         await (await http.request(method, "/x", headers={})).read()
         await (await http.request(method, "/x", headers={"impersonate-user": "joe"})).read()
 
@@ -207,7 +215,7 @@ async def test_a_certificate_may_be_for_another_name_than_the_host(
     made = ensure_certificates(tmp_path, ["inside.example"], "admin", ())
     tls = SSLContext(PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(made.server.certificate, made.server.key)
-    async with saying(OK, tls=tls) as (url, _):
+    async with responding(OK, tls=tls) as (url, _):
         # Written in capitals it is no less secret.
         access = Access(
             server=url.replace("https", "HTTPS"), authority=made.authority.certificate_pem, tls_name=name
@@ -224,15 +232,15 @@ async def test_a_certificate_may_be_for_another_name_than_the_host(
     "server", ["127.0.0.1:6443", "https://", "ftp://a", "https://a:b", "http://[::1", ""]
 )
 def test_what_is_no_address_is_refused(server: str) -> None:
-    with pytest.raises(SettingsError, match="is no address of a server"):
+    with pytest.raises(SettingsError, match="is no server URL"):
         HttpTransport(Access(server=server))
 
 
 @BOTH
 async def test_what_was_closed_stays_closed(method: str) -> None:
-    async with saying(OK) as (url, heads), transport(Access(server=url)) as http:
+    async with responding(OK) as (url, heads), transport(Access(server=url)) as http:
         await http.close()
-        with pytest.raises(Unreachable, match="this was closed"):
+        with pytest.raises(Unreachable, match="the transport is closed"):
             await http.request(method, "/x", headers={})
 
     assert heads == []
@@ -242,13 +250,13 @@ async def test_what_was_closed_stays_closed(method: str) -> None:
 @pytest.mark.parametrize("status", [b"302 Found", b"304 Not Modified"])
 async def test_being_sent_elsewhere_is_a_refusal(method: str, status: bytes) -> None:
     elsewhere = b"HTTP/1.1 %b\r\nLocation: /login\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status
-    async with saying(elsewhere) as (url, _), transport(Access(server=url)) as http:
+    async with responding(elsewhere) as (url, _), transport(Access(server=url)) as http:
         with pytest.raises(ApiError, match=f"the server answered {status[:3].decode()}"):
             await Client(http).request(method, "/x")
 
 
 async def test_a_name_and_password_are_sent() -> None:
-    async with saying(OK) as (url, heads), transport(_known(url)) as http:
+    async with responding(OK) as (url, heads), transport(_known(url)) as http:
         await (await http.request("GET", "/version", headers={})).read()
 
     assert b"authorization: basic bwu6c2vjcmv0" in heads[0].lower()
@@ -261,8 +269,8 @@ def _known(url: str) -> Access:
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        ({"authority": b"nonsense"}, "the authority given for https://127.0.0.1:1 cannot be read"),
-        ({"certificate": b"x", "key": b"y"}, "the client certificate for https://127.0.0.1:1 cannot be used"),
+        ({"authority": b"nonsense"}, "cannot read the CA certificate for https://127.0.0.1:1"),
+        ({"certificate": b"x", "key": b"y"}, "cannot use the client certificate for https://127.0.0.1:1"),
     ],
 )
 async def test_certificates_that_make_no_sense_are_named(broken: dict[str, Any], complaint: str) -> None:
@@ -272,8 +280,8 @@ async def test_certificates_that_make_no_sense_are_named(broken: dict[str, Any],
 
 
 @asynccontextmanager
-async def taking_no_leave(folder: Path, *said: bytes) -> AsyncIterator[tuple[Access, asyncio.Event]]:
-    """A server in secret that says something, if anything, and then nothing more, whatever is said to it."""
+async def without_close_notify(folder: Path, *said: bytes) -> AsyncIterator[tuple[Access, asyncio.Event]]:
+    """A TLS server that sends these bytes, if any, and then nothing more, not even close_notify."""
     made = ensure_certificates(folder, ["127.0.0.1"], "admin", ())
     tls = SSLContext(PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(made.server.certificate, made.server.key)
@@ -295,12 +303,12 @@ async def taking_no_leave(folder: Path, *said: bytes) -> AsyncIterator[tuple[Acc
 
 
 async def test_a_stream_that_is_left_holds_no_connection_whatever_the_other_side_does(tmp_path: Path) -> None:
-    """Whoever takes leave in secret waits for the other to do so, too; the loop may end before that."""
+    """A TLS connection waits for the peer's close_notify, and the event loop may end before it."""
     endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
-    async with taking_no_leave(tmp_path, endless) as (access, asked), transport(access) as http:
+    async with without_close_notify(tmp_path, endless) as (access, asked), transport(access) as http:
         response = await http.request("GET", "/x", headers={}, streams=True)
         await asked.wait()
-        held = response._answer.connection.transport.get_extra_info("socket")  # type: ignore[attr-defined]
+        held = response._response.connection.transport.get_extra_info("socket")  # type: ignore[attr-defined]
 
         await response.close()
 
@@ -308,11 +316,11 @@ async def test_a_stream_that_is_left_holds_no_connection_whatever_the_other_side
 
 
 async def test_a_request_that_is_given_up_holds_no_connection_once_all_is_closed(tmp_path: Path) -> None:
-    async with taking_no_leave(tmp_path) as (access, asked):
+    async with without_close_notify(tmp_path) as (access, asked):
         async with transport(access) as http:
             waiting = asyncio.create_task(http.request("GET", "/x", headers={}))
             await asked.wait()
-            (line,) = http._session.connector._made  # type: ignore[union-attr]
+            (line,) = http._session.connector._recent  # type: ignore[union-attr]
             held = line.get_extra_info("socket")
             waiting.cancel()
             await asyncio.wait([waiting])

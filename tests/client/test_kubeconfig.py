@@ -10,10 +10,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import binary, builds, characters, dictionaries, lists, text
 
-from lamina.client.kubeconfig import Access, in_cluster, read_kubeconfig
-from lamina.client.writing import write_kubeconfig
+from lamina.client.kubeconfig.exec_plugin import ExecPlugin
+from lamina.client.kubeconfig.read import Access, in_cluster, read_kubeconfig
+from lamina.client.kubeconfig.write import write_kubeconfig
 from lamina.errors import SettingsError
 
+V1 = "client.authentication.k8s.io/v1"
 WORDS = text("abcdefghijklmnopqrstuvwxyz-._0123456789", min_size=1, max_size=20)
 
 
@@ -26,7 +28,7 @@ def config(
     context: dict[str, Any] | None = None,
     **top: Any,
 ) -> Path:
-    """Write a kubeconfig that works, but for what a test changes."""
+    """Write a valid kubeconfig with the changes of a test."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -94,9 +96,7 @@ def test_a_kubeconfig_may_lead_to_several_clusters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("chosen", "current"), [("east", "east"), ("gone", "lamina"), ("lamina", "lamina")])
-def test_a_context_that_somebody_chose_stays_chosen_while_it_is_there(
-    tmp_path: Path, chosen: str, current: str
-) -> None:
+def test_a_chosen_context_stays_chosen_while_it_exists(tmp_path: Path, chosen: str, current: str) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "current-context": chosen}))
     access = Access(server="https://127.0.0.1:1", token="one")
@@ -111,10 +111,8 @@ def clusters(*names: str) -> dict[str, Access]:
 
 
 @pytest.mark.parametrize(("chosen", "current"), [("dev", "dev"), ("east", "east"), ("real", "lamina")])
-def test_what_somebody_else_wrote_to_a_kubeconfig_stays_there(
-    tmp_path: Path, chosen: str, current: str
-) -> None:
-    """But for a current context that leads elsewhere: what is meant for the server would be done there."""
+def test_foreign_entries_of_a_kubeconfig_stay(tmp_path: Path, chosen: str, current: str) -> None:
+    """Except for a current context of another cluster: commands for this server would go there."""
     file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
     real = {"server": "https://real.example", "certificate-authority": "ca.crt"}
     runs = {"exec": {"command": "login", "args": ["--as", "me"], "env": None}}
@@ -194,7 +192,7 @@ def test_data_wins_over_files_and_a_token_over_a_token_file(tmp_path: Path) -> N
     assert (access.authority, access.token, access.token_file) == (b"CA", "t", None)
 
 
-def test_whom_to_act_as_and_what_a_certificate_is_for_are_read(tmp_path: Path) -> None:
+def test_impersonation_and_tls_server_name_are_read(tmp_path: Path) -> None:
     file = config(
         tmp_path,
         cluster={"server": "https://a", "tls-server-name": "inside"},
@@ -208,6 +206,59 @@ def test_whom_to_act_as_and_what_a_certificate_is_for_are_read(tmp_path: Path) -
         as_uid="1",
         as_groups=("a", "b"),
         as_extra={"scopes": ("x", "y")},
+    )
+
+
+def test_client_certificates_in_files_are_named_to_be_read_again_and_data_is_not(tmp_path: Path) -> None:
+    for name in ("client.crt", "client.key"):
+        (tmp_path / name).write_text(name)
+    files = {"client-certificate": "client.crt", "client-key": "client.key"}
+    data = {f"{field}-data": b64encode(b"x").decode() for field in files}
+
+    named = read_kubeconfig(config(tmp_path, user=files))
+    embedded = read_kubeconfig(config(tmp_path, user={**files, **data}))
+
+    assert (named.certificate_file, named.key_file) == (tmp_path / "client.crt", tmp_path / "client.key")
+    assert (embedded.certificate, embedded.certificate_file, embedded.key_file) == (b"x", None, None)
+
+
+def test_a_program_with_credentials_and_a_proxy_are_read(tmp_path: Path) -> None:
+    settings = {
+        "apiVersion": V1,
+        "command": "./bin/login",
+        "args": ["get", "token"],
+        "env": [{"name": "PROFILE", "value": "work"}, {"name": "EMPTY"}],
+        "installHint": "get it",
+        "provideClusterInfo": True,
+        "interactiveMode": "IfAvailable",
+    }
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "b"}}
+    cluster = {
+        "server": "https://a",
+        "proxy-url": "http://proxy:3128",
+        "certificate-authority-data": b64encode(b"CA").decode(),
+        "extensions": [{"name": "other", "extension": {}}, extension],
+    }
+
+    access = read_kubeconfig(config(tmp_path, user={"exec": settings}, cluster=cluster))
+
+    assert access.proxy == "http://proxy:3128"
+    assert access.exec == ExecPlugin(
+        command=str(tmp_path / "bin/login"),
+        api_version=V1,
+        args=("get", "token"),
+        env=(("PROFILE", "work"), ("EMPTY", "")),
+        install_hint="get it",
+        cluster={
+            "server": "https://a",
+            "certificate-authority-data": b64encode(b"CA").decode(),
+            "proxy-url": "http://proxy:3128",
+            "config": {"audience": "b"},
+        },
+    )
+    plain = {"apiVersion": V1, "command": "login", "interactiveMode": "Never"}
+    assert read_kubeconfig(config(tmp_path, user={"exec": plain})).exec == ExecPlugin(
+        command="login", api_version=V1
     )
 
 
@@ -237,7 +288,7 @@ def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        ({"current-context": ""}, "config: current-context: none is chosen, and none was named"),
+        ({"current-context": ""}, "config: current-context: no current context, and none was named"),
         ({"current-context": 5}, "config: current-context: expected text, got int"),
         ({"current-context": "z"}, 'config: contexts: there is none called "z"'),
         ({"context": {"user": "u"}}, "config: contexts[0].context.cluster: this field is missing"),
@@ -247,7 +298,7 @@ def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path
         ({"cluster": {"server": 5}}, "config: clusters[0].cluster.server: expected text, got int"),
         (
             {"cluster": {"server": "a", "certificate-authority-data": "?"}},
-            "config: clusters[0].cluster.certificate-authority-data: this is no base64",
+            "config: clusters[0].cluster.certificate-authority-data: invalid base64",
         ),
         (
             {"cluster": {"server": "a", "insecure-skip-tls-verify": "yes"}},
@@ -258,14 +309,32 @@ def test_the_first_file_that_mentions_something_is_right_about_it(tmp_path: Path
             "config: clusters[0].cluster.certificate-authority:",
         ),
         (
+            {"user": {"auth-provider": {"name": "gcp"}}},
+            "config: users[0].user.auth-provider: auth-provider credentials are not supported",
+        ),
+        ({"user": {"exec": "x"}}, "config: users[0].user.exec: expected fields, got str"),
+        (
             {"user": {"exec": {"command": "x"}}},
-            "config: users[0].user.exec: credentials that a program must be run",
+            "config: users[0].user.exec.apiVersion: this field is missing",
         ),
         (
-            {"cluster": {"server": "a", "proxy-url": "http://proxy"}},
-            "config: clusters[0].cluster.proxy-url: servers behind a proxy are not supported",
+            {"user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "x"}}},
+            "config: users[0].user.exec.apiVersion: 'client.authentication.k8s.io/v1alpha1' is not supported",
         ),
-        ({"user": {"as-groups": ["g"]}}, "config: users[0].user.as-groups: whom this is about is missing"),
+        ({"user": {"exec": {"apiVersion": V1}}}, "config: users[0].user.exec.command: this field is missing"),
+        (
+            {"user": {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Always"}}},
+            "config: users[0].user.exec.interactiveMode: programs get no standard input here",
+        ),
+        (
+            {"user": {"exec": {"apiVersion": V1, "command": "x", "env": [{"value": "y"}]}}},
+            "config: users[0].user.exec.env[0]: expected a name and a value",
+        ),
+        (
+            {"cluster": {"server": "a", "proxy-url": "socks5://user:s3cret@proxy:1080"}},
+            "config: clusters[0].cluster.proxy-url: 'socks5://proxy:1080' is no URL of an HTTP proxy",
+        ),
+        ({"user": {"as-groups": ["g"]}}, "config: users[0].user.as-groups: impersonation needs a user"),
         (
             {"user": {"as": "a", "as-groups": "g"}},
             "config: users[0].user.as-groups: expected a list of texts",
@@ -290,7 +359,7 @@ def test_what_is_wrong_is_said_with_file_and_field(
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [("[1, 2]", "this is no kubeconfig: expected fields, got list"), ("a: [", "this kubeconfig is no YAML")],
+    [("[1, 2]", "invalid kubeconfig: expected fields, got list"), ("a: [", "invalid YAML")],
 )
 def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str, complaint: str) -> None:
     (tmp_path / "config").write_text(content)
@@ -326,9 +395,9 @@ def test_a_pod_finds_its_own_cluster(tmp_path: Path) -> None:
 
 
 def test_what_is_no_pod_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="this is no pod"):
+    with pytest.raises(SettingsError, match="not in a pod"):
         in_cluster("", "", tmp_path)
-    with pytest.raises(SettingsError, match=r"token: a pod's service account has this file"):
+    with pytest.raises(SettingsError, match=r"token: the service account file is missing"):
         in_cluster("10.0.0.1", "443", tmp_path)
 
 
@@ -348,8 +417,8 @@ ADDED = {
 }
 
 
-def test_what_somebody_wrote_by_hand_stays_whatever_it_looks_like(tmp_path: Path) -> None:
-    """Even if it looks like ours, or leads to a cluster below another server."""
+def test_entries_written_by_hand_stay_whatever_they_look_like(tmp_path: Path) -> None:
+    """Even if it looks like our own entries, or is for a cluster below another server."""
     file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
     write_kubeconfig(file, first, others=clusters("east"))
     text = file.read_text()
@@ -367,7 +436,7 @@ def test_what_somebody_wrote_by_hand_stays_whatever_it_looks_like(tmp_path: Path
 def test_clusters_of_a_server_that_listens_elsewhere_now_go(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     write_kubeconfig(file, Access(server="https://127.0.0.1:1", token="one"), others=clusters("east"))
-    # Somebody else has written to it since.
+    # Another program has written to it since.
     file.write_text(f"{file.read_text()}\n")
 
     write_kubeconfig(file, Access(server="https://127.0.0.1:2", token="one"), others={})

@@ -1,10 +1,10 @@
-"""A transport that is in no hurry."""
+"""Client-side rate limiting."""
 
 import asyncio
 
 from lamina.client.client import Client
-from lamina.client.limited import LimitedTransport
-from lamina.rates import Bucket
+from lamina.client.transport.ratelimited import RateLimitedTransport
+from lamina.ratelimit import TokenBucket
 from tests.runtime.scripted import Script, groups
 
 
@@ -12,8 +12,10 @@ async def test_requests_beyond_the_limit_wait_and_the_wait_is_told() -> None:
     script = Script()
     script.reply("GET", "/version", groups())
     waits: list[tuple[str, float]] = []
-    bucket = Bucket(1000, 2)
-    client = Client(LimitedTransport(script, bucket, lambda method, seconds: waits.append((method, seconds))))
+    bucket = TokenBucket(1000, 2)
+    client = Client(
+        RateLimitedTransport(script, bucket, lambda method, seconds: waits.append((method, seconds)))
+    )
 
     await asyncio.gather(*(client.request("GET", "/version") for _ in range(4)))
 

@@ -1,4 +1,4 @@
-"""The client against a whole server, whichever way it is reached."""
+"""The client against a whole server, for every way to reach it."""
 
 import asyncio
 from contextlib import aclosing
@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from lamina.client.client import Client, PatchType
-from lamina.errors import (
-    AlreadyExists,
-    BadRequest,
-    Conflict,
-    Invalid,
-    NotFound,
-    UnknownKind,
-)
+from lamina.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound, UnknownKind
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref, WatchEvent
 
@@ -126,7 +119,7 @@ async def test_a_watch_can_begin_with_what_exists(client: Client, namespace: str
     assert ended
 
 
-async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, namespace: str) -> None:
+async def test_an_event_arrives_while_a_watch_waits_for_it(client: Client, namespace: str) -> None:
     version = (await client.list(CONFIG_MAP, namespace)).version
 
     async def first() -> str:
@@ -144,29 +137,29 @@ async def test_an_event_arrives_while_somebody_waits_for_it(client: Client, name
         assert await waiting == "late"
 
 
-async def test_whoever_follows_is_told_everything_once_and_in_order(client: Client, namespace: str) -> None:
+async def test_a_watch_gets_every_event_once_and_in_order(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "there", labels={"mine": "yes"}))
     names = [f"n{number}" for number in range(12)]
     told: list[str] = []
     came = asyncio.Event()
 
-    def hear(event: WatchEvent) -> None:
+    def record(event: WatchEvent) -> None:
         told.append(meta.name(event["object"]) if event["type"] == "ADDED" else event["type"])
         came.set()
 
-    async def until(last: str) -> None:
+    async def received(last: str) -> None:
         async with asyncio.timeout(60):
             while last not in told:
                 came.clear()
                 await came.wait()
 
     following = asyncio.ensure_future(
-        client.follow(CONFIG_MAP, hear, namespace, initial=True, labels="mine", seconds=600)
+        client.follow(CONFIG_MAP, record, namespace, initial=True, labels="mine", seconds=600)
     )
-    await until("BOOKMARK")
+    await received("BOOKMARK")
     for name in names:
         await client.create(config_map(namespace, name, labels={"mine": "yes"}))
-    await until(names[-1])
+    await received(names[-1])
     following.cancel()
 
     assert [one for one in told if one != "BOOKMARK"] == ["there", *names]
@@ -239,7 +232,7 @@ async def test_a_patch_that_names_an_old_version_is_refused(client: Client, name
         await client.patch(at(namespace, "a"), {"metadata": named, "data": {"colour": "green"}})
 
 
-async def test_applying_over_somebody_elses_field_is_refused_unless_forced(
+async def test_applying_over_another_managers_field_is_refused_unless_forced(
     client: Client, namespace: str
 ) -> None:
     await client.apply(config_map(namespace, "a"), manager="alice")

@@ -1,4 +1,4 @@
-"""What goes over the line, against a server that says what it was told to say."""
+"""Requests and responses, against a scripted server."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import binary, integers, lists
 
-from lamina.client import wire
+from lamina.client import codec
 from lamina.client.client import Client
 from lamina.client.discovery import discover
 from lamina.errors import ApiError, Forbidden, NotFound, TooManyRequests, Unavailable, Unreachable
@@ -35,7 +35,7 @@ def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts:
     read: list[bytes] = []
     rest = b""
     for cut in (*cuts, len(left)):
-        lines, rest = wire.lines(rest, left[:cut])
+        lines, rest = codec.lines(rest, left[:cut])
         read += lines
         left = left[cut:]
 
@@ -44,10 +44,10 @@ def test_lines_are_the_same_however_the_stream_is_cut(wanted: list[bytes], cuts:
 
 
 def test_an_end_without_a_newline_is_no_line() -> None:
-    assert wire.lines(b'{"wh', b'ole": 1}\n{"hal') == ([b'{"whole": 1}'], b'{"hal')
+    assert codec.lines(b'{"wh', b'ole": 1}\n{"hal') == ([b'{"whole": 1}'], b'{"hal')
 
 
-async def test_whoever_is_told_to_come_back_comes_back(script: Script) -> None:
+async def test_a_request_is_retried_after_retry_after(script: Script) -> None:
     busy = Reply(429, TooManyRequests("storage is (re)initializing").status(), headers={"retry-after": "0"})
     script.reply("GET", PATH, busy, busy, config_map("a", 1))
 
@@ -66,7 +66,7 @@ async def test_patience_ends(script: Script) -> None:
         await Client(script).get(A)
 
 
-async def test_whoever_is_not_told_when_does_not_guess(script: Script) -> None:
+async def test_a_429_without_retry_after_is_not_retried(script: Script) -> None:
     script.reply("GET", PATH, TooManyRequests("busy"))
 
     with pytest.raises(TooManyRequests):
@@ -100,7 +100,7 @@ async def test_a_line_that_is_no_event_is_a_server_that_makes_no_sense(script: S
     script.reply("GET", "/api/v1/configmaps", stream)
     stream.send_bytes(b"hello\n")
 
-    with pytest.raises(Unreachable, match="a line of a watch is no JSON"):
+    with pytest.raises(Unreachable, match="invalid JSON in a watch"):
         async for _ in Client(script).watch(("v1", "ConfigMap")):
             pass
 
@@ -138,7 +138,7 @@ async def test_a_group_that_does_not_answer_is_uncertain() -> None:
     async def fetch(path: str, accept: str) -> bytes:
         return await Client(script).request("GET", path)
 
-    assert (await discover(fetch)).uncertain == {"metrics/v1"}
+    assert (await discover(fetch)).stale == {"metrics/v1"}
 
 
 async def test_of_many_who_miss_a_kind_at_once_one_asks(script: Script) -> None:

@@ -1,11 +1,11 @@
-"""The page on agents keeps its promises."""
+"""The page on agents agrees with the code."""
 
 import re
 from pathlib import Path
 
-from lamina.families.manifestwork.spoke import rules, status
-from lamina.families.manifestwork.spoke.names import DEFAULTS
-from lamina.families.manifestwork.spoke.order import OTHERS, RANKS
+from lamina.core.apply.apply_order import OTHERS, RANKS
+from lamina.core.model.agents import AgentOptions
+from lamina.families.manifestwork.agent import condition_rules, status
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "concepts" / "agent.md"
@@ -26,7 +26,7 @@ def test_every_reason_of_a_condition_is_described() -> None:
         r'"((?:Applied|Resource|Resources|Fetching|Incomplete|StatusFeedback|NoStatus)\w+)"', _source()
     )
 
-    assert {*said, *rules.REASONS, status.AGGREGATED} - {"StatusFeedbackSynced"} <= described
+    assert {*said, *condition_rules.REASONS, status.AGGREGATED} - {"StatusFeedbackSynced"} <= described
     assert {"Applying", "Completed", "Failed", "WorkDeleting", "StatusFeedbackSynced"} <= described
 
 
@@ -36,6 +36,6 @@ def _source() -> str:
 
 def test_the_numbers_are_those_of_the_code() -> None:
     text = PAGE.read_text()
-    assert f"up to {DEFAULTS.watches} kinds" in text
-    assert "every 10 to 19 seconds" in text and DEFAULTS.poll.total_seconds() == 10
-    assert "an hour later" in text and DEFAULTS.eviction.total_seconds() == 3600
+    assert f"up to {AgentOptions().watches} kinds" in text
+    assert "every 10 to 19 seconds" in text and AgentOptions().poll.total_seconds() == 10
+    assert "an hour later" in text and AgentOptions().eviction.total_seconds() == 3600

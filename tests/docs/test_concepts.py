@@ -1,4 +1,4 @@
-"""Pages about concepts that say what to type say what works."""
+"""The commands on the pages about concepts and on the tour work, and print what the pages show."""
 
 from pathlib import Path
 
@@ -15,3 +15,8 @@ PAGES = [
 def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         reader.follow(page.read_text())
+
+
+def test_the_tour_can_be_followed(tmp_path: Path) -> None:
+    with reading(tmp_path) as reader:
+        reader.follow((ROOT / "docs" / "tour.md").read_text())

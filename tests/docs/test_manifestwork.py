@@ -1,8 +1,8 @@
-"""The page on replica sets keeps its promises."""
+"""The page on replica sets agrees with the code."""
 
 import re
 
-from lamina.families.manifestwork import situation
+from lamina.families.manifestwork.hub import phase
 from tests.docs.transitions import BEGIN, END, PAGE, printed
 
 
@@ -14,7 +14,7 @@ def test_the_tables_are_what_the_code_does() -> None:
 
 
 def test_every_reason_of_a_condition_is_described() -> None:
-    reasons = {value for name, value in vars(situation).items() if name.isupper() and isinstance(value, str)}
+    reasons = {value for name, value in vars(phase).items() if name.isupper() and isinstance(value, str)}
     described = set(re.findall(r"`(\w+)`", PAGE.read_text()))
 
     assert reasons <= described

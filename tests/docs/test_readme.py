@@ -1,4 +1,4 @@
-"""The README keeps its promises: what it says to type works, and prints what it says."""
+"""The commands of the README work, and print what it shows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def block(heading: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A user who has just run `make up`, with nothing else on the machine."""
+    """The environment of a user who has just run `make up`."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "kubectl").symlink_to(kubectl_command())
@@ -72,17 +72,35 @@ def test_what_to_try_next_works_and_prints_what_it_says(home: dict[str, str]) ->
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         if expected:
-            # An age is whatever time it takes to type.
+            # The age of an object depends on the speed of the test.
             pattern = re.sub(r"\\ +(\d+s)", r" +\\d+s", re.escape(expected.strip()).replace("1s", "\\d+s"))
             assert re.search(pattern, done.stdout), f"{command}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize(
-    "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name
-)
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_link_of_a_change_leads_to_a_file() -> None:
+    """Changes are collected in the changelog, so their links start at the root."""
+    for change in sorted((ROOT / "changes").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", change.read_text()):
+            assert (ROOT / target).exists(), f"{change.name} links to {target}"
+
+
+def test_every_page_of_the_documentation_is_linked_from_another() -> None:
+    linked = {
+        (page.parent / target).resolve()
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    }
+
+    assert {page for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in linked} == set()
 
 
 def test_every_target_the_readme_names_is_in_the_makefile() -> None:

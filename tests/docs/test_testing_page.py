@@ -1,4 +1,4 @@
-"""What the pages about testing and simulating say can be done."""
+"""The examples on the pages about testing and simulating work."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def blocks() -> list[str]:
 
 
 def run(folder: Path, mode: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests in a folder as somebody does who has nothing but pytest, kubectl and an installation."""
+    """Run the tests in a folder with pytest, kubectl and an installation, and nothing else."""
     (folder / "pytest.ini").write_text(
         f"[pytest]\nasyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
     )

@@ -21,15 +21,15 @@ def test_the_story_the_readme_opens_with_can_be_pasted(tmp_path: Path) -> None:
     commands, printed = re.findall(r"^```(?:sh)?\n(.*?)^```$", page, re.M | re.S)[:2]
     first, *others = [line for line in commands.splitlines() if line]
     assert first.startswith("make up; ")
-    # What a revision is called follows from what it holds, and the server may fill in more one day.
+    # The name of a revision is derived from its content, and the server may default more fields one day.
     parts = re.sub(r"web-[a-z0-9]{8,}", "web-…", printed).strip().split("\n\n")
     assert len(others) == len(parts) == 3
 
     with reading(tmp_path) as reader:
         reader.type(make_up())
         for command, part in zip(others, parts, strict=True):
-            # That it turns round is shown for as long as two writes take: whoever looks in between sees it.
-            said = [line for line in part.splitlines() if " turning " not in line]
+            # Aborting lasts as long as two writes take: a watch may miss it.
+            said = [line for line in part.splitlines() if " Aborting " not in line]
             seen = reader.type(command).stdout
             rest = iter(seen.splitlines())
             for line in said:

@@ -1,4 +1,4 @@
-"""The page on workloads keeps its promises."""
+"""The page on workloads agrees with the code."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from lamina.actors.stages.stage import OPERATORS
 from lamina.actors.stages.template import FORMS
-from lamina.stages import load_stages
+from lamina.control_plane.load_stages import load_stages
 from tests.unit.actors.stages.life import Life, container, pod
 from tools.stages import FOLDER, ready_made
 
@@ -17,7 +17,7 @@ DEFAULTS = (ROOT / "src" / "lamina" / "actors" / "stages" / "defaults.yaml").rea
 
 
 def triggers() -> list[tuple[str, str]]:
-    """Return each row of the table of failures: what is written, and what the pod says."""
+    """Return each row of the table of failures: the manifest, and the status of the pod."""
     table = PAGE.split("## Failure on request")[1].split("\n## ")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return [(cells[0].strip().strip("`"), cells[2].strip()) for cells in rows]

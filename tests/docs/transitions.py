@@ -1,15 +1,16 @@
 """
-What the conditions of a replica set go through, as tables: printed from the family at work on paper.
+The conditions of a replica set during rollouts, as tables: printed from the family on a simulated cluster.
 
 `python -m tests.docs.transitions` writes them into the page, with the table of situations that the family decides by.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from lamina.families.manifestwork.situation import TABLE, Said
+from lamina.families.manifestwork.hub.phase import TABLE, Result
 from lamina.objects.types import Obj, Ref
-from tests.unit.families.manifestwork.fleet import APP, OK1, OK2, SLOW, Fleet, progressive
+from tests.unit.families.manifestwork.fleet import APP, BAD, OK1, OK2, SLOW, Fleet, progressive
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "manifestwork.md"
 _HEAD = ("PlacementVerified", "ManifestworkApplied", "Progressing", "PlacementRolledOut", "current", "update", "aborted")  # fmt: skip
@@ -27,11 +28,14 @@ def _undone(fleet: Fleet) -> None:
     fleet.roll()
 
 
-def _late(fleet: Fleet) -> None:
-    fleet.want(SLOW)
+def _late(fleet: Fleet, content: Obj = SLOW) -> None:
+    fleet.want(content)
     fleet.roll()
     fleet.pass_time(6)
     fleet.roll()
+
+
+_fails = partial(_late, content=BAD)
 
 
 def _prepared(*contents: Obj, strategy: Obj) -> Fleet:
@@ -45,11 +49,10 @@ def _prepared(*contents: Obj, strategy: Obj) -> Fleet:
 
 
 def stories() -> Mapping[str, list[tuple[str, ...]]]:
-    """Return the four stories, each with the rows it goes through."""
+    """Return the scenarios, each with its rows."""
     soaking = progressive(minSuccessTime="5s", progressDeadline="None")
     undo = _prepared(OK2, OK1, strategy=soaking)
-    stops = _prepared(OK1, strategy=progressive(failureStrategy=""))
-    aborts = _prepared(OK1, strategy=progressive())
+    stops = progressive(failureStrategy="")
 
     def back(fleet: Fleet) -> None:
         fleet.want(OK2)
@@ -58,8 +61,12 @@ def stories() -> Mapping[str, list[tuple[str, ...]]]:
     return {
         "A new replica set": _rows(Fleet(), _new),
         "An undo": _rows(undo, back),
-        "A deadline that passes, without a failure strategy": _rows(stops, _late),
-        "An abort": _rows(aborts, _late),
+        "A deadline that passes, without a failure strategy": _rows(_prepared(OK1, strategy=stops), _late),
+        "A failure before the deadline, without a failure strategy": _rows(
+            _prepared(OK1, strategy=stops), _fails
+        ),
+        "An abort": _rows(_prepared(OK1, strategy=progressive()), _late),
+        "An abort after a failure before the deadline": _rows(_prepared(OK1, strategy=progressive()), _fails),
     }
 
 
@@ -98,8 +105,8 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[s
     yield from (f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows)
 
 
-def _said(said: Said | None, otherwise: str) -> str:
-    return f"{said.status} {said.reason}" if said is not None else otherwise
+def _result(result: Result | None, otherwise: str) -> str:
+    return f"{result.status} {result.reason}" if result is not None else otherwise
 
 
 def printed() -> str:
@@ -116,14 +123,14 @@ def printed() -> str:
     decided = [
         (
             str(number),
-            str(situation),
-            _said(row.progressing, "as it was"),
-            _said(row.rolled_out, ""),
-            _said(row.applied, "as the works are counted"),
+            str(phase),
+            _result(row.progressing, "unchanged"),
+            _result(row.rolled_out, ""),
+            _result(row.applied, "by the numbers of works"),
         )
-        for number, (situation, row) in enumerate(TABLE.items(), 1)
+        for number, (phase, row) in enumerate(TABLE.items(), 1)
     ]
-    lines += _table(("", "situation", "Progressing", "PlacementRolledOut", "ManifestworkApplied"), decided)
+    lines += _table(("", "phase", "Progressing", "PlacementRolledOut", "ManifestworkApplied"), decided)
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""A way to a server on which things break: the embedded one, or a real one."""
+"""A transport with injected faults, to the embedded server or a real one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,10 +7,10 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
-from lamina.client.broken import BrokenTransport
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.faulty import FaultyTransport
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import Gone, InternalError, NotFound, Unreachable
 from lamina.faults import Cut, Expire, Faults, Refuse, Silence, Slow, Stale
 from lamina.objects import meta
@@ -27,9 +27,9 @@ def faults() -> Faults:
 
 @pytest_asyncio.fixture
 async def clients(server: Server, faults: Faults) -> AsyncIterator[tuple[Client, Client]]:
-    """Somebody who meets with faults, and somebody who does not."""
+    """A client with faults, and one without."""
     access = read_kubeconfig(server.kubeconfig)
-    broken = Client(BrokenTransport(HttpTransport(access), faults, patience=0.2))
+    broken = Client(FaultyTransport(HttpTransport(access), faults, timeout=0.2))
     whole = Client(HttpTransport(access))
     await broken.discover()
     yield broken, whole
@@ -77,7 +77,7 @@ async def test_refusals_come_before_the_deed_or_after_it(
     assert await listed(whole, namespace) == ["made"]
 
 
-async def test_whoever_is_asked_to_come_back_does(
+async def test_a_refusal_with_retry_after_is_retried(
     clients: tuple[Client, Client], faults: Faults, namespace: str
 ) -> None:
     faults.add(Refuse(code=429, times=1))

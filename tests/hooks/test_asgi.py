@@ -1,4 +1,4 @@
-"""Hooks as a web application, spoken to as a server of such applications does."""
+"""Hooks as an ASGI application, called as an ASGI server does."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ def busy(object: lamina.Obj) -> None:
 
 
 async def ask(method: str, path: str, *parts: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Put one request, its body in as many parts as given, and return status, headers and body."""
+    """Send one request, its body in the given parts, and return status, headers and body."""
     said = [
         {"type": "http.request", "body": part, "more_body": place < len(parts) - 1}
         for place, part in enumerate(parts or (b"",))
@@ -68,7 +68,7 @@ async def test_a_hook_that_asks_for_time_is_busy() -> None:
     [
         ("POST", "/thing/sync", b'{"parent": {}}', 500, "KeyError: 'name'"),
         ("POST", "/thing/sync", b"nonsense", 500, "JSONDecodeError"),
-        ("POST", "/thing/finalize", b"{}", 404, "there is /thing/sync, /thing/customize, /busy/sync"),
+        ("POST", "/thing/finalize", b"{}", 404, "the hooks are /thing/sync, /thing/customize, /busy/sync"),
         ("GET", "/thing/sync", b"", 405, "POST"),
         ("GET", "/healthz", b"", 200, "ok"),
     ],

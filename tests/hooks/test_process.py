@@ -1,4 +1,4 @@
-"""Hooks in a process of their own: whatever a hook does, it harms nobody else."""
+"""Hooks in a child process: a misbehaving hook does not affect others."""
 
 import asyncio
 import json
@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from lamina.core.questions import Call
+from lamina.core.model.queries import Call
 from lamina.errors import HookError, SettingsError
-from lamina.hooks import files
-from lamina.hooks.files import Hooks
+from lamina.hooks import supervisor
+from lamina.hooks.supervisor import Hooks
 from lamina.logs import Log
-from lamina.runtime.calls import Calls
+from lamina.runtime.hooks.client import HookClient
+from lamina.testing.waiting import eventually
 
 START = """
 import asyncio, os, sys, time
@@ -30,7 +31,7 @@ QUIET = Log()
 
 
 class Loud(Log):
-    """Remembers what it was told."""
+    """Records log lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +47,7 @@ class Loud(Log):
 
 
 def written(folder: Path, *functions: str, name: str = "hooks.py") -> Path:
-    """Write a hooks file whose functions are declared over things, one after the other."""
+    """Write a hooks file with functions declared for things, one after the other."""
     declared = "".join(
         f'@lamina.sync("ex.com/v1/things", children=["v1/configmaps"])\n{one.strip()}\n\n'
         for one in functions
@@ -58,10 +59,10 @@ def written(folder: Path, *functions: str, name: str = "hooks.py") -> Path:
 
 @asynccontextmanager
 async def calling(*paths: Path, log: Log = QUIET) -> AsyncIterator[tuple[Hooks, Callable[..., Any]]]:
-    """Run hooks files, and hand out a way to call them as the families do."""
+    """Run hooks files, and yield a function that calls them as the families do."""
     hooks = Hooks(paths, log)
     await hooks.start()
-    calls = Calls(local=hooks.find)
+    calls = HookClient(local=hooks.find)
 
     async def call(name: str, purpose: str = "sync", seconds: float = 10.0, **said: Any) -> Any:
         body = json.dumps({"parent": {}, "children": {}, "related": {}, "finalizing": False, **said}).encode()
@@ -81,6 +82,16 @@ async def test_a_function_is_called_with_the_words_of_a_webhook(tmp_path: Path) 
     async with calling(file) as (hooks, call):
         assert [one["metadata"]["name"] for one in hooks.manifests] == ["echo"]
         assert await call("echo", parent={"a": 1}) == {"children": [], "status": {"a": 1}}
+
+
+async def test_a_call_after_the_end_starts_no_process(tmp_path: Path) -> None:
+    file = written(tmp_path, "def echo(parent): return lamina.Response(status=parent)")
+
+    async with calling(file) as (hooks, call):
+        await hooks.close()
+
+        with pytest.raises(HookError, match=r"sync hook echo could not be called: hooks.py is closed"):
+            await call("echo")
 
 
 async def test_what_a_hook_prints_is_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +127,7 @@ async def test_a_hook_that_asks_for_time_is_called_later(tmp_path: Path) -> None
 
 
 async def test_calls_run_side_by_side(tmp_path: Path) -> None:
-    """Each waits for the other: one after the other they would never end."""
+    """Each waits for the other: sequentially they would never end."""
     file = written(
         tmp_path,
         "def first(parent):\n open('A', 'w').close()\n while not os.path.exists('B'): time.sleep(0.01)\n return []",
@@ -130,7 +141,7 @@ async def test_calls_run_side_by_side(tmp_path: Path) -> None:
     assert list(done) == [{"children": []}] * 3
 
 
-async def test_a_hook_that_takes_too_long_is_given_up_on_and_holds_up_nobody(tmp_path: Path) -> None:
+async def test_a_hook_that_times_out_does_not_block_others(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         "def slow(parent): time.sleep(1000)",
@@ -155,13 +166,13 @@ async def test_when_too_many_calls_are_stuck_a_new_process_takes_over(tmp_path: 
 
     async with calling(file, log=log) as (_, call):
         before = (await call("who"))["status"]["pid"]
-        stuck = [call("slow", seconds=0.2) for _ in range(files.STUCK)]
+        stuck = [call("slow", seconds=0.2) for _ in range(supervisor.STUCK)]
         given_up = await asyncio.gather(*stuck, return_exceptions=True)
         after = (await call("who"))["status"]["pid"]
 
     assert all(isinstance(one, HookError) for one in given_up)
     assert before != after
-    assert log.said == [f"hooks started anew: {files.STUCK} calls are stuck"]
+    assert log.said == [f"hooks process restarted: {supervisor.STUCK} calls are stuck"]
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
 
@@ -174,17 +185,18 @@ async def test_a_process_that_dies_is_started_again(tmp_path: Path, end: str) ->
 
     async with calling(file) as (_, call):
         with pytest.raises(
-            HookError, match=r"sync hook fatal could not answer: the process of hooks.py ended"
+            HookError, match=r"sync hook fatal got no response: the process of hooks.py ended"
         ):
             await call("fatal")
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    assert await call("fine") == {"children": []}
-                    break
-                except HookError as soon:
-                    assert "started again shortly" in str(soon)
-                    await asyncio.sleep(0.05)
+
+        async def answer() -> Any:
+            try:
+                return await call("fine")
+            except HookError as error:
+                assert "started again shortly" in str(error)
+                return None
+
+        assert await eventually(answer, interval=0.05) == {"children": []}
 
 
 async def test_nothing_stays_behind(tmp_path: Path) -> None:
@@ -234,14 +246,17 @@ async def test_a_file_that_no_longer_loads_changes_nothing(tmp_path: Path) -> No
     async with calling(file, log=log) as (hooks, call):
         changes = asyncio.ensure_future(anext(hooks.changes()))
         file.write_text(file.read_text() + "\n1 / 0\n")
-        while not log.said:
+
+        def reloaded() -> list[str]:
             hooks.reload()
-            await asyncio.sleep(0.05)
+            return log.said
+
+        await eventually(reloaded, interval=0.05)
         assert await call("fine") == {"children": []}
         changes.cancel()
         await asyncio.gather(changes, return_exceptions=True)
 
-    assert "the old ones go on" in log.said[0]
+    assert "the previous ones stay active" in log.said[0]
     assert "1 / 0" in log.said[0] and "ZeroDivisionError" in log.said[0]
 
 
@@ -281,7 +296,7 @@ async def test_a_hook_put_on_top_of_another_takes_its_place_under_any_name(tmp_p
 
 
 async def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"nowhere.py is not there"):
+    with pytest.raises(SettingsError, match=r"nowhere.py does not exist"):
         await Hooks([tmp_path / "nowhere.py"], QUIET).start()
 
 
@@ -298,7 +313,7 @@ async def test_a_process_without_the_file_says_which_hook_it_lacks(tmp_path: Pat
     asked = Call(url="hook:gone/sync", body=b"{}", seconds=1, purpose="sync")
 
     async with calling(file) as (_, call):
-        with pytest.raises(HookError, match=r"sync hook gone does not run here: it is in none of .*hooks.py"):
+        with pytest.raises(HookError, match=r"sync hook gone does not run here: no hook of .*hooks.py"):
             await call("gone")
     with pytest.raises(HookError, match="sync hook gone/sync is a function in a file, and this process"):
-        await Calls().call(asked)
+        await HookClient().call(asked)

@@ -1,4 +1,4 @@
-"""What a hooks file says, as values."""
+"""The declarations of a hooks file, as values."""
 
 import json
 import subprocess
@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 import lamina
-from lamina.families.metacontroller import api
-from lamina.hooks.asking import arguments, reply
+from lamina.families.metacontroller import api, labels
+from lamina.families.metacontroller.crds import definitions
+from lamina.hooks import sdk
+from lamina.hooks.call import arguments, reply
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
 
@@ -33,7 +35,7 @@ def nothing(parent: lamina.Obj) -> list[lamina.Obj]:
     return []
 
 
-# ── what is public ──
+# ── public names ──
 
 
 def test_every_public_name_is_there_and_nothing_else_is_offered() -> None:
@@ -50,7 +52,18 @@ def test_importing_the_package_loads_none_of_it() -> None:
     assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
 
 
-# ── what a file declares ──
+# ── declarations ──
+
+
+def test_what_a_file_declares_is_of_the_kinds_that_the_family_defines() -> None:
+    hooks = [composite(nothing).finalize(nothing), decorator(nothing)]
+    declared = {(one.manifest()["apiVersion"], one.manifest()["kind"]) for one in hooks}
+    known = {one["spec"]["names"]["kind"]: one["spec"]["names"]["plural"] for one in definitions()}
+
+    assert declared == {(labels.API_VERSION, kind.kind) for kind in (labels.COMPOSITE, labels.DECORATOR)}
+    assert (sdk.GROUP, sdk.API) == (labels.GROUP, labels.API_VERSION)
+    assert sorted(sdk.PLURALS) == sorted(known[kind] for _, kind in declared)
+    assert hooks[0].manifest()["metadata"]["annotations"] == {labels.ON_DELETE: "release"}
 
 
 def test_a_composite_says_what_it_is_about() -> None:
@@ -125,9 +138,12 @@ def test_a_hook_can_be_called_like_the_function_it_is() -> None:
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        (lambda: composite(lambda sibling: []), "asks for 'sibling'; a sync hook is told parent, object"),
-        (lambda: composite(lambda **all: []), "by name, not with"),
-        (lambda: composite(nothing).customize(lambda children: []), "a customize hook is told parent"),
+        (
+            lambda: composite(lambda sibling: []),
+            "has a parameter 'sibling'; a sync hook can have parent, object",
+        ),
+        (lambda: composite(lambda **all: []), "name the parameters instead of using"),
+        (lambda: composite(nothing).customize(lambda children: []), "a customize hook can have parent"),
         (lambda: lamina.sync("pods"), "expected a resource with its version, as apps/v1/deployments"),
         (lambda: lamina.sync("v1/pods", children="v1/pods"), "expected a list of kinds"),
         (lambda: lamina.decorate(), "expected at least one resource"),
@@ -140,7 +156,7 @@ def test_what_makes_no_sense_is_refused_where_it_is_written(
         written()
 
 
-# ── what a function is told ──
+# ── arguments of functions ──
 
 
 class Spec(msgspec.Struct):
@@ -180,7 +196,7 @@ def test_a_parent_that_is_not_of_the_type_asked_for_is_named_by_its_field() -> N
         arguments(typed, b'{"parent": {"spec": {"size": "few"}}}')
 
 
-# ── what it says back ──
+# ── results of functions ──
 
 
 def test_a_list_is_the_children() -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from lamina.cel.declare import Variable
+from lamina.cel.declarations import Variable
 from lamina.cel.types import BOOL, DOUBLE, DYN, INT, STRING, list_of, map_of
 
 T = TypeVar("T")

@@ -1,5 +1,5 @@
 """
-Whatever anybody sends, the answer is a Status that says what is wrong with it, and nothing is stored.
+Any invalid request is answered with a Status that says what is wrong with it, and nothing is stored.
 
 Requests are made of pieces that make sense and pieces that do not, for every
 kind and every verb; no combination of them is the server's fault.
@@ -16,11 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lamina.server.api import Api
-from lamina.server.assembly import assemble
-from lamina.server.identity import Authenticator
-from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Answer, Request
+from lamina.server.api.assembly import assemble
+from lamina.server.api.authn import Authenticator
+from lamina.server.api.dispatch import Api
+from lamina.server.http.request import Request, Response
+from lamina.server.identity import ADMIN
+from lamina.server.storage.memory_store import MemoryStore
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -98,13 +99,13 @@ class Fixture:
         answer = await self._ask(Request("POST", path, "", {}, orjson.dumps(obj), ADMIN))
         assert answer.status == 201, answer.body
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, request: Request) -> Response:
         answer = await self.api.handle(request)
         if not isinstance(answer.body, bytes):
             await answer.body.aclose()  # type: ignore[attr-defined]
         return answer
 
-    def ask(self, method: str, path: str, query: str, content_type: str, body: bytes) -> Answer:
+    def ask(self, method: str, path: str, query: str, content_type: str, body: bytes) -> Response:
         headers = {"content-type": content_type} if content_type else {}
         return self.loop.run_until_complete(self._ask(Request(method, path, query, headers, body, ADMIN)))
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.cel.cost.estimate import estimate
-from lamina.cel.declare import Environment, Limits
+from lamina.cel.declarations import Environment, Limits
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CelError, CompileError, EvaluationError
-from lamina.cel.evaluate.generate import generate
+from lamina.cel.evaluate.codegen import generate
 from lamina.cel.program import Program, compile_expression
 from lamina.cel.values import equal, type_of
 from tests.properties.expressions import VARIABLES, expressions, inputs

@@ -1,7 +1,7 @@
 """
-Whatever a hook answers, and whatever somebody makes of its children: it is followed or refused, and nobody stumbles.
+Any answer of a hook, and any change of its children, is followed or refused, and no controller crashes.
 
-A hook is somebody else's program. What it says is laid over with anything at all,
+A hook is a foreign program. Its answer is laid over with anything at all,
 at any depth, and so is what stands on the objects it is asked about.
 """
 
@@ -21,15 +21,15 @@ from hypothesis.strategies import (
     sampled_from,
 )
 
-from lamina.core.questions import Answer, Call, Said
+from lamina.core.model.queries import Answer, Call, HookResponse
 from lamina.errors import LaminaError
+from lamina.families.metacontroller.compile import decorator
 from lamina.families.metacontroller.controller import controller
-from lamina.families.metacontroller.names import API_VERSION
-from lamina.families.metacontroller.setup import decorator
+from lamina.families.metacontroller.labels import API_VERSION
 from lamina.objects import meta
 from lamina.objects.paths import put
 from lamina.objects.types import Made
-from lamina.paper import settle
+from lamina.simulation import settle
 from tests.unit.families.metacontroller.catset import CATSET, PARENT, POD, Cats, planned
 from tests.unit.families.metacontroller.stories import WAYS
 
@@ -75,7 +75,7 @@ class Fickle(Cats):
             said["children"] = [laid_over(said["children"][0], *self.in_a_child), *said["children"][1:]]
         if self.over is not None:
             said = laid_over(said, *self.over)
-        return Said(json.dumps(said).encode())
+        return HookResponse(json.dumps(said).encode())
 
 
 def worked(cats: Cats, how: dict[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Decorated(Cats):
         else:
             said = {"attachments": [self.pod(0, "one")], "labels": {"a": "b"}, "status": {"a": 1}}
         path, value = self.over
-        return Said(json.dumps(laid_over(said, path, value) if path else said).encode())
+        return HookResponse(json.dumps(laid_over(said, path, value) if path else said).encode())
 
 
 def decorated(cats: Decorated) -> None:

@@ -1,4 +1,4 @@
-"""What is true of every apply, whoever wrote before."""
+"""What is true of every apply, after any earlier writes."""
 
 from collections.abc import Iterable
 from copy import deepcopy
@@ -13,9 +13,9 @@ from lamina.merge import fieldset
 from lamina.merge.apply import Manager, apply, track_update
 from lamina.merge.compare import compare, fields_of
 from lamina.merge.fieldset import difference, intersection, union, without
-from lamina.merge.node import node_of
-from lamina.merge.overlay import overlay
+from lamina.merge.merge_values import merge_values
 from lamina.merge.schema import compile_schema
+from lamina.merge.schema_node import node_of
 from tests.unit.merge.stories import THING, V1, Story
 
 _NAMES = st.sampled_from(["a", "b", "c"])
@@ -68,7 +68,7 @@ MANAGERS = st.sampled_from(["alice", "bob", "carol"])
 STEPS = st.lists(st.tuples(st.sampled_from(["apply", "update"]), MANAGERS, SPECS), max_size=4)
 
 
-def _told(steps: Iterable[tuple[str, str, dict[str, Any]]]) -> Story:
+def _applied_steps(steps: Iterable[tuple[str, str, dict[str, Any]]]) -> Story:
     story = Story()
     story.update("creator", spec={"color": "z"})
     for operation, manager, spec in steps:
@@ -88,7 +88,7 @@ def _is_canonical(fields: dict[str, Any]) -> bool:
 @settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_applying_twice_changes_nothing(steps: Any, manager: str, spec: dict[str, Any]) -> None:
-    story = _told(steps)
+    story = _applied_steps(steps)
     story.apply(manager, spec=spec, force=True)
 
     again = story.apply(manager, spec=spec)
@@ -99,7 +99,7 @@ def test_applying_twice_changes_nothing(steps: Any, manager: str, spec: dict[str
 @settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_what_was_stated_is_there_and_is_owned(steps: Any, manager: str, spec: dict[str, Any]) -> None:
-    story = _told(steps)
+    story = _applied_steps(steps)
 
     story.apply(manager, spec=spec, force=True)
 
@@ -107,7 +107,7 @@ def test_what_was_stated_is_there_and_is_owned(steps: Any, manager: str, spec: d
     stated = fields_of({"spec": spec}, node)
     mine = [entry["fieldsV1"] for entry in story.entries if _who(entry) == (manager, "Apply")]
     assert mine == ([stated] if stated else [])
-    assert overlay(story.live or {}, {"spec": spec}, node).obj is story.live
+    assert merge_values(story.live or {}, {"spec": spec}, node).obj is story.live
 
 
 @settings(deadline=None)
@@ -115,7 +115,7 @@ def test_what_was_stated_is_there_and_is_owned(steps: Any, manager: str, spec: d
 def test_an_apply_is_refused_exactly_when_force_takes_something(
     steps: Any, manager: str, spec: dict[str, Any]
 ) -> None:
-    story, forced = _told(steps), _told(steps)
+    story, forced = _applied_steps(steps), _applied_steps(steps)
     before = {_who(entry): entry["fieldsV1"] for entry in forced.entries}
     forced.apply(manager, spec=spec, force=True)
     after = {_who(entry): entry["fieldsV1"] for entry in forced.entries}
@@ -154,8 +154,8 @@ def _holders(fields: dict[str, Any]) -> dict[str, Any]:
 
 @settings(deadline=None)
 @given(STEPS)
-def test_nobody_owns_what_is_not_there(steps: Any) -> None:
-    story = _told(steps)
+def test_a_missing_field_has_no_owner(steps: Any) -> None:
+    story = _applied_steps(steps)
 
     spec = (story.live or {}).get("spec", {})
     owned = {name for entry in story.entries for name in entry["fieldsV1"].get("f:spec", {})}
@@ -173,7 +173,7 @@ def test_nobody_owns_what_is_not_there(steps: Any) -> None:
 @settings(deadline=None)
 @given(STEPS)
 def test_entries_are_always_in_the_form_and_order_they_are_stored_in(steps: Any) -> None:
-    story = _told(steps)
+    story = _applied_steps(steps)
 
     keys = [(entry["operation"], entry.get("time", ""), entry["manager"]) for entry in story.entries]
     assert keys == sorted(keys)
@@ -183,11 +183,11 @@ def test_entries_are_always_in_the_form_and_order_they_are_stored_in(steps: Any)
 @settings(deadline=None)
 @given(STEPS, SPECS)
 def test_the_walk_of_apply_agrees_with_the_questions_it_answers(steps: Any, spec: dict[str, Any]) -> None:
-    story = _told(steps)
+    story = _applied_steps(steps)
     live, node = story.live or {}, node_of(story.schema)
     stated = {"spec": spec}
 
-    laid = overlay(live, stated, node)
+    laid = merge_values(live, stated, node)
 
     assert laid.fields == fields_of(stated, node)
     comparison = compare(live, laid.obj, node)
@@ -198,7 +198,7 @@ def test_the_walk_of_apply_agrees_with_the_questions_it_answers(steps: Any, spec
 @settings(deadline=None)
 @given(STEPS, MANAGERS, SPECS)
 def test_nothing_that_is_given_is_changed(steps: Any, manager: str, spec: dict[str, Any]) -> None:
-    live = _told(steps).live or {}
+    live = _applied_steps(steps).live or {}
     stated = {"apiVersion": V1, "kind": "Thing", "metadata": {"name": "web"}, "spec": spec}
     schema = compile_schema(THING)
     before = deepcopy((live, stated))
@@ -223,7 +223,7 @@ _WRONG_SPECS = st.one_of(
 @settings(deadline=None)
 @given(STEPS, _WRONG_SPECS, _JSON)
 def test_any_configuration_is_applied_or_refused(steps: Any, spec: Any, metadata: Any) -> None:
-    live = _told(steps).live
+    live = _applied_steps(steps).live
     schema = compile_schema(THING)
     for before in (live, None):
         for stated in ({"metadata": {"name": "web"}, "spec": spec}, {"metadata": metadata, "spec": {}}):

@@ -1,9 +1,9 @@
 """
 An abort leaves the spec alone, and an undo changes nothing else: in each family that can go back, whenever it is asked to.
 
-A process dies after any number of writes, somebody undoes whatever is going on
+A process dies after any number of writes, a user undoes the rollout in progress
 just then, the next process dies too; only the spec of the owner may be another
-after the undo, and everybody ends up where the spec says.
+after the undo, and all targets end up where the spec says.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,24 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis.strategies import booleans, integers, lists, none, one_of, sampled_from, tuples
 
-from lamina.core.controller import AnyController
+from lamina.core.model.controller import AnyController
 from lamina.errors import RevisionNotFound
-from lamina.families.manifestwork import rollback as fleets
+from lamina.families.manifestwork.hub import owner_status as replicaset_status
+from lamina.families.manifestwork.hub import rollback as fleets
+from lamina.families.metacontroller import owner_status as parent_status
 from lamina.families.metacontroller import rollback as children
-from lamina.paper import Crashed, settle
-from tests.unit.families.manifestwork.fleet import APP, BAD, HUB, OK1, OK2, OK3, Fleet, everybody, progressive
+from lamina.simulation import Crashed, settle
+from tests.unit.families.manifestwork.fleet import (
+    APP,
+    BAD,
+    HUB,
+    OK1,
+    OK2,
+    OK3,
+    Fleet,
+    all_at_once,
+    progressive,
+)
 from tests.unit.families.metacontroller.catset import PARENT, Cats
 from tests.unit.families.undoing import carry_out, seen
 
@@ -33,7 +45,7 @@ NUMBERS = one_of(none(), integers(1, 4))
 def undo_children(cats: Cats, controller: AnyController, to: int | None) -> str:
     """Go back, and return which image that asks for; none where history does not go there."""
     view = seen(cats, controller, PARENT)
-    past = {one.number: one.snapshot for one in children.account(view).history.revisions}
+    past = {one.number: one.snapshot for one in parent_status.owner_status(view).history.revisions}
     spec = cats.get(PARENT)["spec"]
     try:
         carry_out(cats, PARENT, children.rollback(view, to))
@@ -58,7 +70,7 @@ def undo_children(cats: Cats, controller: AnyController, to: int | None) -> str:
     method=sampled_from(("RollingRecreate", "RollingInPlace")),
     replicas=integers(1, 4),
 )
-def test_an_undo_writes_the_spec_of_a_parent_and_nothing_else_whenever_somebody_dies(
+def test_an_undo_writes_the_spec_of_a_parent_and_nothing_else_whenever_a_process_dies(
     images: Sequence[str], deaths: Sequence[int | None], to: int | None, method: str, replicas: int
 ) -> None:
     cats = Cats()
@@ -78,7 +90,7 @@ def test_an_undo_writes_the_spec_of_a_parent_and_nothing_else_whenever_somebody_
     spec = cats.get(PARENT)["spec"]
     cats.roll(crash_after=deaths[2], **how)
 
-    assert cats.get(PARENT)["spec"] == spec, "nobody but whoever undoes it writes the spec"
+    assert cats.get(PARENT)["spec"] == spec, "only the undo writes the spec"
     assert cats.pods() == {f"nginx-{number}": spec["template"]["image"] for number in range(replicas)}
 
 
@@ -104,7 +116,7 @@ def test_an_undo_goes_back_to_the_revision_before_after_every_single_write_of_a_
 def _dies(cats: Cats, controller: AnyController, writes: int) -> bool:
     """Roll until so many writes were made, pods becoming ready in between; say whether it came to that."""
     left = writes
-    while True:
+    for _ in range(60):
         before, said = cats.version, len(cats.journal)
         try:
             settle(cats, controller, crash_after=left)
@@ -114,6 +126,7 @@ def _dies(cats: Cats, controller: AnyController, writes: int) -> bool:
         cats.ready()
         if cats.version == before:
             return False
+    raise AssertionError("a roll never ends")
 
 
 # ── fleets ──
@@ -123,7 +136,7 @@ CONTENTS = (OK1, OK2, OK3, BAD)
 
 def undo_fleet(fleet: Fleet, to: int | None) -> None:
     view = seen(fleet, HUB, APP)
-    past = {one.number: one.snapshot for one in fleets.account(view).history.revisions}
+    past = {one.number: one.snapshot for one in replicaset_status.owner_status(view).history.revisions}
     spec = fleet.get(APP)["spec"]
     try:
         carry_out(fleet, APP, fleets.rollback(view, to))
@@ -148,7 +161,7 @@ def undo_fleet(fleet: Fleet, to: int | None) -> None:
 def test_an_undo_writes_the_spec_of_a_replica_set_and_an_abort_does_not(
     wanted: Sequence[int], deaths: Sequence[int | None], to: int | None, aborts: bool, together: bool
 ) -> None:
-    strategy = (everybody if together else progressive)(
+    strategy = (all_at_once if together else progressive)(
         progressDeadline="5s", failureStrategy="AbortAll" if aborts else ""
     )
     fleet = Fleet()
@@ -198,7 +211,7 @@ def test_an_undo_of_a_rollout_goes_back_after_every_single_write_of_it() -> None
 
 def _stops(fleet: Fleet, writes: int) -> bool:
     left = writes
-    while True:
+    for _ in range(60):
         before, said = fleet.version, len(fleet.journal)
         try:
             fleet.step(left)
@@ -208,10 +221,11 @@ def _stops(fleet: Fleet, writes: int) -> bool:
         fleet.report()
         if fleet.version == before:
             return False
+    raise AssertionError("a rollout never ends")
 
 
 def test_what_is_not_rolled_out_is_left_as_it_is_by_an_undo() -> None:
-    """Somebody changes the size, and then goes back: the size stays."""
+    """The size is changed, and then the revision undone: the size stays."""
     cats = Cats()
     controller = cats.controller(kept=KEPT)
     cats.start(replicas=2)

@@ -1,8 +1,8 @@
-"""A whole server in this process, and waiting for things to become so."""
+"""A server in this process, controllers on it, and readers of objects for `eventually`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
@@ -10,14 +10,16 @@ import structlog
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import Clock, WallClock
-from lamina.core.controller import AnyController, Source
+from lamina.core.model.controller import AnyController, Source
+from lamina.errors import NotFound
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from lamina.runtime.asker import Caller
-from lamina.runtime.manager import Manager
+from lamina.runtime.controller.live_queries import Caller
+from lamina.runtime.controller.manager import Manager
 from lamina.settings import Settings
+from lamina.testing.waiting import eventually
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @asynccontextmanager
@@ -34,7 +36,7 @@ async def running(
     sources: Sequence[Source] = (),
     caller: Caller | None = None,
 ) -> AsyncIterator[Manager]:
-    """Run controllers against whoever the client reaches, from ready until the end of the block."""
+    """Run controllers against a server, from ready until the end of the block."""
     manager = Manager(client, controllers, clock or WallClock(), structlog.get_logger(), sources, caller)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(manager.run())
@@ -43,33 +45,26 @@ async def running(
         task.cancel()
 
 
-async def until(client: Client, ref: Ref, is_so: Callable[[Made | None], bool]) -> Made | None:
-    """Wait until an object, or its absence, is as it should be, and return it."""
-    kind = await client.kind(ref.api_version, ref.kind)
-    seen: Made | None = None
-    fields = f"metadata.name={ref.name}"
-    async with asyncio.timeout(PATIENCE):
-        watch = client.watch(kind, ref.namespace, initial=True, fields=fields)
-        async with aclosing(watch) as events:
-            started = False
-            async for event in events:
-                if event["type"] == "BOOKMARK":
-                    started = started or "k8s.io/initial-events-end" in meta.annotations(event["object"])
-                else:
-                    seen = None if event["type"] == "DELETED" else event["object"]
-                if (started or seen is not None) and is_so(seen):
-                    return seen
-    raise AssertionError(f"the watch of {ref} ended before it was so")
+def reader(client: Client, ref: Ref) -> Callable[[], Awaitable[Made | None]]:
+    """Return a function that reads an object, None where it does not exist, for `eventually`."""
+
+    async def read() -> Made | None:
+        try:
+            return await client.get(ref)
+        except NotFound:
+            return None
+
+    return read
 
 
-async def until_gone(client: Client, ref: Ref) -> None:
-    await until(client, ref, lambda obj: obj is None)
-
-
-async def until_there(client: Client, ref: Ref) -> Made:
-    found = await until(client, ref, lambda obj: obj is not None)
+async def wait_created(client: Client, ref: Ref) -> Made:
+    found = await eventually(reader(client, ref))
     assert found is not None
     return found
+
+
+async def wait_deleted(client: Client, ref: Ref) -> None:
+    await eventually(reader(client, ref), lambda obj: obj is None)
 
 
 def config_map(

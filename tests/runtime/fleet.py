@@ -1,4 +1,4 @@
-"""Several clusters in this process, a way to one that can be cut, and a controller that looks at all of them."""
+"""Several clusters in this process, a transport to one that can be cut, and a controller that watches all of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -9,25 +9,19 @@ from typing import Any
 import structlog
 
 from lamina.client.client import Client
-from lamina.client.inprocess import InProcessTransport
-from lamina.client.transport import Query, Response
+from lamina.client.transport.base import Query, Response
+from lamina.client.transport.inprocess import InProcessTransport
+from lamina.client.write_guard import WriteGuard
 from lamina.clock import WallClock
-from lamina.core.controller import (
-    EVERYWHERE,
-    AnyController,
-    Controller,
-    Watch,
-    itself,
-    only,
-)
-from lamina.core.plan import NOTHING, Create, Plan, change, delete, one_stage
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
-from lamina.embedded import EmbeddedCluster
+from lamina.control_plane.cluster import EmbeddedCluster
+from lamina.core.model.controller import EVERYWHERE, AnyController, Controller, Watch, itself, only
+from lamina.core.model.plan import NOTHING, Create, Plan, change, delete, one_stage
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
-from lamina.runtime.manager import Manager
-from lamina.server.request import ADMIN
+from lamina.runtime.controller.manager import Manager
+from lamina.server.identity import ADMIN
 from lamina.settings import Settings
 from tests.runtime.cluster import config_map
 
@@ -37,7 +31,7 @@ SPREAD = {"spread": "yes"}
 
 
 class Line:
-    """A way to a cluster that can be cut: then nobody answers, and nobody says so."""
+    """A transport to a cluster that can be cut: requests then get no answer and no error."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         async def handle(method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Any:
@@ -64,11 +58,12 @@ class Line:
         headers: Mapping[str, str],
         body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:
         self.tried.set()
         await self._open.wait()
         return await self._inner.request(
-            method, path, query=query, headers=headers, body=body, streams=streams
+            method, path, query=query, headers=headers, body=body, streams=streams, guard=guard
         )
 
     async def close(self) -> None:
@@ -127,7 +122,7 @@ def _plan(view: tuple[Obj | None, dict[str, Obj | None]], answers: Answers, now:
 
 SPREADING = Controller(
     name="spreading",
-    watches=(Watch(selects=CONFIG_MAPS, concerns=_spread, cluster=EVERYWHERE),),
+    watches=(Watch(selects=CONFIG_MAPS, enqueue=_spread, cluster=EVERYWHERE),),
     gather=_gather,
     plan=_plan,
 )
@@ -155,5 +150,5 @@ def marking(at_once: int = 1) -> AnyController:
         marked = change(obj, {"metadata": {"labels": {"has": "mark"}}}, cluster=ref.cluster)
         return one_stage("mark it", [marked], because="it wants one")
 
-    watch = Watch(selects=CONFIG_MAPS, concerns=itself, cluster=EVERYWHERE)
+    watch = Watch(selects=CONFIG_MAPS, enqueue=itself, cluster=EVERYWHERE)
     return Controller(name="marking", watches=(watch,), gather=gather, plan=plan, at_once=at_once)

@@ -12,8 +12,10 @@ from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
-from lamina.client.transport import Query
+from lamina.client.transport.base import Query
+from lamina.client.write_guard import WriteGuard
 from lamina.errors import ApiError, Unreachable
+from lamina.testing.waiting import eventually
 
 
 @dataclass
@@ -81,9 +83,9 @@ class _Response:
 
 class Script:
     """
-    Answers requests in the order they were foreseen, path by path.
+    Answers requests path by path, with replies in the order in which they were scripted.
 
-    A request that nobody foresaw waits a moment for somebody to do so, and then fails the test.
+    A request without a reply waits a moment for the test to script one, and then fails the test.
     """
 
     def __init__(self) -> None:
@@ -106,6 +108,7 @@ class Script:
         headers: Mapping[str, str],
         body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> _Response:
         parsed = dict(parse_qsl(urlencode(query)))
         self.asked.append(Asked(method, path, parsed, headers, orjson.loads(body) if body else None))
@@ -122,11 +125,13 @@ class Script:
     async def close(self) -> None:
         pass
 
-    async def until_asked(self, times: int, path: str) -> Asked:
+    async def nth_request(self, times: int, path: str) -> Asked:
         """Wait for the request of that number for a path, counted from one."""
-        while len(found := [one for one in self.asked if one.path == path]) < times:
-            self._arrived.clear()
-            await self._arrived.wait()
+        found = await eventually(
+            lambda: [one for one in self.asked if one.path == path],
+            lambda found: len(found) >= times,
+            interval=0.001,
+        )
         return found[times - 1]
 
 

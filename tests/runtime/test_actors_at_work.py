@@ -10,7 +10,8 @@ import pytest
 from lamina.client.client import Client
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Ref
-from tests.runtime.cluster import at, config_map, definition, until, until_gone, until_there
+from lamina.testing.waiting import eventually
+from tests.runtime.cluster import at, config_map, definition, reader, wait_created, wait_deleted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -24,7 +25,7 @@ def place(name: str) -> Ref:
 async def widgets(client: Client, namespace: str) -> Made:
     """Define a kind of Widget that no other test has, and wait until it is served."""
     made = await client.create(definition("widgets", "Widget", f"{namespace}.example.com"))
-    await until(client, meta.ref(made), lambda obj: _condition(obj, "Established") == "True")
+    await eventually(reader(client, meta.ref(made)), lambda obj: _condition(obj, "Established") == "True")
     return made
 
 
@@ -43,8 +44,8 @@ async def test_what_belongs_to_a_deleted_object_goes_with_it_to_the_last_generat
 
     await client.delete(at("owner", namespace))
 
-    await until_gone(client, at("child", namespace))
-    await until_gone(client, at("grandchild", namespace))
+    await wait_deleted(client, at("child", namespace))
+    await wait_deleted(client, at("grandchild", namespace))
 
 
 async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Client, namespace: str) -> None:
@@ -52,12 +53,14 @@ async def test_an_owner_in_the_foreground_waits_for_what_blocks_it(client: Clien
     await client.create(config_map("child", namespace, owner, blocks=True, finalizers=HOLD))
 
     held = await client.delete(at("owner", namespace), propagation="Foreground")
-    await until(client, at("child", namespace), lambda obj: obj is not None and meta.is_deleting(obj))
+    await eventually(
+        reader(client, at("child", namespace)), lambda obj: obj is not None and meta.is_deleting(obj)
+    )
     assert meta.finalizers(held) == ["foregroundDeletion"]
     assert meta.is_deleting(await client.get(at("owner", namespace)))
 
     await client.patch(at("child", namespace), {"metadata": {"finalizers": None}})
-    await until_gone(client, at("owner", namespace))
+    await wait_deleted(client, at("owner", namespace))
 
 
 async def test_orphans_stay_and_lose_their_owner(client: Client, namespace: str) -> None:
@@ -67,10 +70,10 @@ async def test_orphans_stay_and_lose_their_owner(client: Client, namespace: str)
     bait = await client.create(config_map("bait", namespace))
     await client.create(config_map("fish", namespace, bait))
     await client.delete(at("bait", namespace))
-    await until_gone(client, at("fish", namespace))
+    await wait_deleted(client, at("fish", namespace))
 
     await client.delete(at("owner", namespace), propagation="Orphan")
-    await until_gone(client, at("owner", namespace))
+    await wait_deleted(client, at("owner", namespace))
 
     assert list(meta.owner_refs(await client.get(at("child", namespace)))) == []
 
@@ -83,7 +86,7 @@ async def test_absent_owners_take_their_dependents_along_and_unknown_kinds_do_no
     await client.create(config_map("kept", namespace, ownerReferences=[unknown]))
     await client.create(config_map("lost", namespace, ownerReferences=[absent]))
 
-    await until_gone(client, at("lost", namespace))
+    await wait_deleted(client, at("lost", namespace))
 
     assert meta.owner_refs(await client.get(at("kept", namespace))) == [unknown]
 
@@ -96,17 +99,17 @@ async def test_a_circle_comes_apart(client: Client, namespace: str) -> None:
 
     await client.delete(at("first", namespace), propagation="Foreground")
 
-    await until_gone(client, at("first", namespace))
-    await until_gone(client, at("second", namespace))
+    await wait_deleted(client, at("first", namespace))
+    await wait_deleted(client, at("second", namespace))
 
 
 async def test_every_namespace_is_furnished_and_stays_so(client: Client, namespace: str) -> None:
-    root = await until_there(client, at("kube-root-ca.crt", namespace))
-    await until_there(client, Ref("v1", "ServiceAccount", namespace, "default"))
+    root = await wait_created(client, at("kube-root-ca.crt", namespace))
+    await wait_created(client, Ref("v1", "ServiceAccount", namespace, "default"))
 
     await client.delete(meta.ref(root))
-    again = await until(
-        client, meta.ref(root), lambda obj: obj is not None and meta.uid(obj) != meta.uid(root)
+    again = await eventually(
+        reader(client, meta.ref(root)), lambda obj: obj is not None and meta.uid(obj) != meta.uid(root)
     )
 
     assert again is not None
@@ -122,7 +125,7 @@ async def test_a_namespace_goes_with_everything_in_it_custom_kinds_included(
     await widget(client, namespace)
 
     await client.delete(place(namespace))
-    await until_gone(client, place(namespace))
+    await wait_deleted(client, place(namespace))
 
     assert (await client.list(("v1", "ConfigMap"), namespace)).items == ()
     assert (await client.list((f"{namespace}.example.com/v1", "Widget"), namespace)).items == ()
@@ -133,8 +136,9 @@ async def test_what_holds_a_namespace_is_said(client: Client, namespace: str) ->
     await client.create(config_map("held", namespace, finalizers=HOLD))
 
     await client.delete(place(namespace))
-    told = await until(
-        client, place(namespace), lambda obj: _condition(obj, "NamespaceFinalizersRemaining") == "True"
+    told = await eventually(
+        reader(client, place(namespace)),
+        lambda obj: _condition(obj, "NamespaceFinalizersRemaining") == "True",
     )
     assert told is not None
     said = conditions.find(told["status"]["conditions"], "NamespaceContentRemaining")
@@ -143,7 +147,7 @@ async def test_what_holds_a_namespace_is_said(client: Client, namespace: str) ->
     assert told["status"]["phase"] == "Terminating"
 
     await client.patch(at("held", namespace), {"metadata": {"finalizers": None}})
-    await until_gone(client, place(namespace))
+    await wait_deleted(client, place(namespace))
 
 
 async def test_a_definition_goes_with_its_objects_and_theirs(client: Client, namespace: str) -> None:
@@ -152,13 +156,15 @@ async def test_a_definition_goes_with_its_objects_and_theirs(client: Client, nam
     await client.create(config_map("child", namespace, made))
 
     await client.delete(meta.ref(defined))
-    told = await until(client, meta.ref(defined), lambda obj: _condition(obj, "Terminating") == "True")
-    await until(client, meta.ref(made), lambda obj: obj is not None and meta.is_deleting(obj))
+    told = await eventually(
+        reader(client, meta.ref(defined)), lambda obj: _condition(obj, "Terminating") == "True"
+    )
+    await eventually(reader(client, meta.ref(made)), lambda obj: obj is not None and meta.is_deleting(obj))
     await client.patch(meta.ref(made), {"metadata": {"finalizers": None}})
 
     assert told is not None
-    await until_gone(client, meta.ref(defined))
-    await until_gone(client, at("child", namespace))
+    await wait_deleted(client, meta.ref(defined))
+    await wait_deleted(client, at("child", namespace))
 
 
 async def test_the_wrong_namespace_is_warned_about(client: Client, namespace: str) -> None:
@@ -167,10 +173,10 @@ async def test_the_wrong_namespace_is_warned_about(client: Client, namespace: st
     bait = await client.create(config_map("bait", namespace))
     await client.create(config_map("fish", namespace, bait))
     await client.delete(at("bait", namespace))
-    await until_gone(client, at("fish", namespace))
+    await wait_deleted(client, at("fish", namespace))
 
     child = await client.create(config_map("child", namespace, owner))
-    await until_gone(client, at("child", namespace))
+    await wait_deleted(client, at("child", namespace))
     events = ("v1", "Event")
     found = await client.list(events, namespace, fields="reason=OwnerRefInvalidNamespace")
 

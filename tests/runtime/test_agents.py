@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from lamina.agents import identity
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import PacedClock, pass_time
+from lamina.control_plane.hub import identity
 from lamina.errors import NotFound
+from lamina.families.registry import agents
 from lamina.faults import Silence
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from lamina.settings import Settings
-from tests.runtime.cluster import at, config_map, until, until_gone, until_there
+from lamina.testing.waiting import eventually
+from tests.runtime.cluster import at, config_map, reader, wait_created, wait_deleted
 
 WORK = "work.open-cluster-management.io/v1"
 CLUSTER = "cluster.open-cluster-management.io/v1"
@@ -71,11 +73,11 @@ async def app() -> AsyncIterator[App]:
 async def test_every_cluster_but_the_first_is_known_to_the_hub_and_available(app: App) -> None:
     hub = app.client()
     for name in ("east", "west"):
-        known = await until(hub, at_cluster(name), is_available)
+        known = await eventually(reader(hub, at_cluster(name)), is_available)
         assert known is not None
         assert known["spec"]["managedClusterClientConfigs"][0]["url"].endswith(f"/clusters/{name}")
         assert meta.labels(known)["cluster.open-cluster-management.io/clusterset"] == "default"
-        await until_there(hub, Ref("v1", "Namespace", "", name))
+        await wait_created(hub, Ref("v1", "Namespace", "", name))
     sets = (await hub.list(("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet"))).items
     assert [meta.name(one) for one in sets] == ["default", "global"]
     with pytest.raises(NotFound):
@@ -87,14 +89,14 @@ async def test_each_agent_applies_what_its_own_namespace_has(app: App) -> None:
     await app.settled()
     await hub.create(work("east", "text"))
 
-    await until_there(client_of(app, "east"), at("text"))
+    await wait_created(client_of(app, "east"), at("text"))
     await app.settled()
     with pytest.raises(NotFound):
         await client_of(app, "west").get(at("text"))
 
     await hub.delete(Ref(WORK, "ManifestWork", "east", "text"))
-    await until_gone(client_of(app, "east"), at("text"))
-    await until_gone(hub, Ref(WORK, "ManifestWork", "east", "text"))
+    await wait_deleted(client_of(app, "east"), at("text"))
+    await wait_deleted(hub, Ref(WORK, "ManifestWork", "east", "text"))
 
 
 async def test_a_mark_that_two_works_state_goes_when_its_own_work_gives_the_object_up(app: App) -> None:
@@ -110,13 +112,13 @@ async def test_a_mark_that_two_works_state_goes_when_its_own_work_gives_the_obje
         made["spec"]["manifestConfigs"] = [{"resourceIdentifier": which, "updateStrategy": strategy}]
         await hub.create(made)
         await app.settled()
-    await until(spoke, at("text"), lambda obj: _owners(obj) == ["one", "two"])
+    await eventually(reader(spoke, at("text")), lambda obj: _owners(obj) == ["one", "two"])
 
     first = Ref(WORK, "ManifestWork", "east", "one")
     await hub.patch(first, {"spec": {"deleteOption": {"propagationPolicy": "Orphan"}}})
 
-    await until(spoke, at("text"), lambda obj: _owners(obj) == ["two"])
-    await until(hub, first, lambda obj: _applied_generation(obj) == 2)
+    await eventually(reader(spoke, at("text")), lambda obj: _owners(obj) == ["two"])
+    await eventually(reader(hub, first), lambda obj: _applied_generation(obj) == 2)
 
 
 def _owners(obj: Made | None) -> list[str]:
@@ -132,23 +134,23 @@ async def test_an_agent_that_is_cut_off_from_the_hub_holds_up_no_other(app: App)
     hub = app.client()
     await app.settled()
     faults = app.api.faults
-    cut = faults.add(Silence(users=(identity("east").name,)))
+    cut = faults.add(Silence(users=(identity(agents(), "east").name,)))
     for name in ("east", "west"):
         await hub.create(work(name, "text"))
 
-    await until_there(client_of(app, "west"), at("text"))
+    await wait_created(client_of(app, "west"), at("text"))
     with pytest.raises(NotFound):
         await client_of(app, "east").get(at("text"))
 
     faults.remove(cut.id)
-    await until_there(client_of(app, "east"), at("text"))
+    await wait_created(client_of(app, "east"), at("text"))
 
 
-async def test_time_passes_for_everybody_else_while_an_agent_gets_no_answer(app: App) -> None:
+async def test_time_passes_for_other_agents_while_one_gets_no_answer(app: App) -> None:
     hub = app.client()
     for name in ("east", "west"):
-        await until(hub, at_cluster(name), is_available)
-    cut = app.api.faults.add(Silence(users=(identity("east").name,)))
+        await eventually(reader(hub, at_cluster(name)), is_available)
+    cut = app.api.faults.add(Silence(users=(identity(agents(), "east").name,)))
     assert isinstance(app.clock, PacedClock)
 
     await pass_time(app.clock, timedelta(minutes=10), app.settled)
@@ -156,23 +158,23 @@ async def test_time_passes_for_everybody_else_while_an_agent_gets_no_answer(app:
     assert not is_available(await hub.get(at_cluster("east")))
     assert is_available(await hub.get(at_cluster("west")))
     app.api.faults.remove(cut.id)
-    await until(hub, at_cluster("east"), is_available)
+    await eventually(reader(hub, at_cluster("east")), is_available)
 
 
 async def test_clusters_that_come_later_join_and_those_that_go_leave_nothing_on_the_hub(app: App) -> None:
     hub = app.client()
     await app.settled()
     await app.clusters.add("north")
-    await until(hub, at_cluster("north"), is_available)
+    await eventually(reader(hub, at_cluster("north")), is_available)
     await hub.create(work("north", "text"))
-    await until_there(client_of(app, "north"), at("text"))
+    await wait_created(client_of(app, "north"), at("text"))
 
     await app.clusters.remove("north")
 
     with pytest.raises(NotFound):
         await hub.get(at_cluster("north"))
-    await until_gone(hub, Ref(WORK, "ManifestWork", "north", "text"))
-    await until_gone(hub, Ref("v1", "Namespace", "", "north"))
+    await wait_deleted(hub, Ref(WORK, "ManifestWork", "north", "text"))
+    await wait_deleted(hub, Ref("v1", "Namespace", "", "north"))
 
 
 @pytest.mark.parametrize("name", ["theirs", "kube-system"])
@@ -184,26 +186,26 @@ async def test_a_namespace_that_was_there_before_the_cluster_of_its_name_stays_w
         await hub.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     await hub.create(config_map("kept", name))
     await app.clusters.add(name)
-    await until(hub, at_cluster(name), is_available)
+    await eventually(reader(hub, at_cluster(name)), is_available)
     await hub.create(work(name, "text"))
-    await until_there(client_of(app, name), at("text"))
+    await wait_created(client_of(app, name), at("text"))
 
     await app.clusters.remove(name)
 
-    await until_gone(hub, Ref(WORK, "ManifestWork", name, "text"))
-    await until_gone(hub, Ref("coordination.k8s.io/v1", "Lease", name, "managed-cluster-lease"))
+    await wait_deleted(hub, Ref(WORK, "ManifestWork", name, "text"))
+    await wait_deleted(hub, Ref("coordination.k8s.io/v1", "Lease", name, "managed-cluster-lease"))
     await app.settled()
     assert not meta.is_deleting(await hub.get(Ref("v1", "Namespace", "", name)))
     assert await hub.get(at("kept", name))
     await app.clusters.add(name)
-    await until(hub, at_cluster(name), is_available)
+    await eventually(reader(hub, at_cluster(name)), is_available)
 
 
 async def test_agents_found_again_at_the_next_start_change_nothing(tmp_path: Path) -> None:
     async with App(settings("east", data=tmp_path)) as app:
         await app.settled()
         await app.client().create(work("east", "text"))
-        made = await until_there(client_of(app, "east"), at("text"))
+        made = await wait_created(client_of(app, "east"), at("text"))
         await app.settled()
         said = await app.client().get(Ref(WORK, "ManifestWork", "east", "text"))
 

@@ -1,8 +1,9 @@
 """One controller, one worker, several clusters."""
 
 from lamina.client.client import Client
-from lamina.embedded import EmbeddedCluster
-from tests.runtime.cluster import at, config_map, until, until_gone
+from lamina.control_plane.cluster import EmbeddedCluster
+from lamina.testing.waiting import eventually
+from tests.runtime.cluster import at, config_map, reader, wait_deleted
 from tests.runtime.fleet import (
     SETTINGS,
     SPREAD,
@@ -23,27 +24,27 @@ async def test_one_worker_keeps_five_clusters_alike_while_one_leaves_and_one_com
 
         async with running(home, reach, SPREADING) as manager:
             for client in reach.values():
-                await until(client, at("settings"), says("red"))
+                await eventually(reader(client, at("settings")), says("red"))
 
             await reach["c"].delete(at("settings"))
-            await until(reach["c"], at("settings"), says("red"))
+            await eventually(reader(reach["c"], at("settings")), says("red"))
 
             manager.unbind("b")
             manager.bind("late", late)
-            await until(late, at("settings"), says("red"))
+            await eventually(reader(late, at("settings")), says("red"))
 
             await home.patch(at("settings"), {"data": {"colour": "blue"}})
             for name in ("a", "c", "d", "e"):
-                await until(reach[name], at("settings"), says("blue"))
-            await until(late, at("settings"), says("blue"))
+                await eventually(reader(reach[name], at("settings")), says("blue"))
+            await eventually(reader(late, at("settings")), says("blue"))
             assert says("red")(await reach["b"].get(at("settings")))
 
             manager.bind("b", reach["b"])
-            await until(reach["b"], at("settings"), says("blue"))
+            await eventually(reader(reach["b"], at("settings")), says("blue"))
 
             await home.delete(at("settings"))
             for client in (*reach.values(), late):
-                await until_gone(client, at("settings"))
+                await wait_deleted(client, at("settings"))
             assert manager.names == ("spreading",)
 
 
@@ -56,10 +57,10 @@ async def test_a_cluster_that_says_nothing_holds_up_no_other_until_it_is_back() 
             manager.bind("silent", Client(line))
             await line.tried.wait()
             await home.create(config_map("settings", labels=SPREAD) | {"data": {"colour": "red"}})
-            await until(reach["a"], at("settings"), says("red"))
+            await eventually(reader(reach["a"], at("settings")), says("red"))
 
             line.mend()
-            await until(silent.client(), at("settings"), says("red"))
+            await eventually(reader(silent.client(), at("settings")), says("red"))
 
 
 # ── a controller that works on each object where it is ──
@@ -74,18 +75,18 @@ async def test_objects_of_one_name_on_several_clusters_are_several_objects() -> 
             await reach["a"].create(config_map("x"))
 
             for client in (home, reach["b"]):
-                await until(client, at("x"), is_marked)
+                await eventually(reader(client, at("x")), is_marked)
             assert not is_marked(await reach["a"].get(at("x")))
 
 
-async def test_a_cluster_that_falls_silent_keeps_no_hand_from_the_others() -> None:
+async def test_a_silent_cluster_takes_no_worker_from_the_others() -> None:
     async with clusters("home", "a") as reach, EmbeddedCluster(SETTINGS) as falling:
         home, line = reach.pop("home"), Line(falling)
         others = {**reach, "falling": Client(line)}
         direct = falling.client()
 
         async with running(home, others, marking(at_once=1)):
-            # Its watches are open and tell what happens; a write gets no answer.
+            # Its watches are open and deliver events; a write gets no answer.
             line.cut()
             for name in ("x", "y", "z"):
                 await direct.create(config_map(name, labels={"wants": "mark"}))
@@ -93,9 +94,9 @@ async def test_a_cluster_that_falls_silent_keeps_no_hand_from_the_others() -> No
 
             for client in (home, reach["a"]):
                 await client.create(config_map("x", labels={"wants": "mark"}))
-                await until(client, at("x"), is_marked)
+                await eventually(reader(client, at("x")), is_marked)
             assert not is_marked(await direct.get(at("x")))
 
             line.mend()
             for name in ("x", "y", "z"):
-                await until(direct, at(name), is_marked)
+                await eventually(reader(direct, at(name)), is_marked)

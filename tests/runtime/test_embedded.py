@@ -8,18 +8,18 @@ import pytest
 
 from lamina.client.client import Client
 from lamina.clock import ManualClock
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import Plan
-from lamina.core.questions import Answers
-from lamina.embedded import Background, EmbeddedCluster
+from lamina.control_plane.cluster import BackgroundTasks, EmbeddedCluster
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import Plan
+from lamina.core.model.queries import Answers
 from lamina.errors import BadRequest, StoreError
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
-from lamina.runtime.manager import Manager
-from lamina.server.memory import MemoryStore
-from lamina.server.store import Key
-from lamina.settings import Settings, checked
-from tests.runtime.cluster import at, config_map, until_there
+from lamina.runtime.controller.manager import Manager
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.server.storage.store import Key
+from lamina.settings import Settings, validated
+from tests.runtime.cluster import at, config_map, wait_created
 
 OFF = Settings(simulate="off")
 
@@ -31,8 +31,8 @@ async def test_a_cluster_has_what_every_cluster_has_and_needs_no_file(
     monkeypatch.setenv("HOME", str(tmp_path))
     async with EmbeddedCluster(Settings(families="none")) as cluster:
         client = cluster.client()
-        await until_there(client, Ref("v1", "Node", "", "sim-0"))
-        account = await until_there(client, Ref("v1", "ServiceAccount", "default", "default"))
+        await wait_created(client, Ref("v1", "Node", "", "sim-0"))
+        account = await wait_created(client, Ref("v1", "ServiceAccount", "default", "default"))
         assert meta.name(account) == "default"
         assert (await cluster.request("GET", "/readyz")).status == 200
 
@@ -48,7 +48,7 @@ async def test_it_answers_before_it_is_ready_and_says_that_it_is_not() -> None:
 
 
 async def test_its_families_run_as_its_settings_say() -> None:
-    settings = checked(
+    settings = validated(
         families="manifestwork",
         scheduler=False,
         manifest_limit=10,
@@ -73,7 +73,7 @@ async def test_two_clusters_share_what_they_know_of_kinds_and_nothing_else() -> 
     async with EmbeddedCluster(OFF) as one, EmbeddedCluster(OFF) as other:
         await one.client().create(config_map("here"))
 
-        assert one.api.plane.registry.kinds() == other.api.plane.registry.kinds()
+        assert one.api.context.registry.kinds() == other.api.context.registry.kinds()
         assert other.store.get(Key("configmaps", "default", "here")) is None
 
 
@@ -111,7 +111,7 @@ async def test_whatever_else_runs_on_it_runs_for_as_long_as_it_does() -> None:
 
     note = Controller(
         name="note",
-        watches=(Watch(selects=only("", "ConfigMap"), concerns=itself),),
+        watches=(Watch(selects=only("", "ConfigMap"), enqueue=itself),),
         gather=lambda world, ref: world.get(ref),
         plan=plan,
     )
@@ -120,7 +120,7 @@ async def test_whatever_else_runs_on_it_runs_for_as_long_as_it_does() -> None:
         client: Client = cluster.client()
         return Manager(client, (note,), cluster.clock)
 
-    async with EmbeddedCluster(OFF, also=(noting,)) as cluster:
+    async with EmbeddedCluster(OFF, extra_managers=(noting,)) as cluster:
         await cluster.client().create(config_map("noted"))
         await cluster.settled()
         assert "noted" in seen
@@ -131,21 +131,21 @@ async def test_work_in_the_background_does_not_end_without_a_word(capsys: pytest
     async def fails() -> None:
         raise ZeroDivisionError("by nought")
 
-    async with Background() as tasks:
+    async with BackgroundTasks() as tasks:
         tasks.start(fails())
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    assert "work in the background failed" in capsys.readouterr().err
+    assert "background task failed" in capsys.readouterr().err
 
 
-async def test_who_has_ended_is_not_at_work_whatever_they_were_to_look_at_later() -> None:
+async def test_a_stopped_manager_is_idle_whatever_it_has_scheduled() -> None:
     clock = ManualClock()
     later: Controller[Obj] = Controller(
         name="later",
-        watches=(Watch(selects=only("", "ConfigMap"), concerns=itself),),
+        watches=(Watch(selects=only("", "ConfigMap"), enqueue=itself),),
         gather=lambda world, ref: world.get(ref),
-        plan=lambda view, answers, now: Plan(look_again=timedelta(hours=1)),
+        plan=lambda view, answers, now: Plan(requeue_after=timedelta(hours=1)),
     )
     managers: list[Manager] = []
 
@@ -153,7 +153,7 @@ async def test_who_has_ended_is_not_at_work_whatever_they_were_to_look_at_later(
         managers.append(Manager(cluster.client(), (later,), clock))
         return managers[0]
 
-    async with EmbeddedCluster(OFF, clock=clock, also=(also,)) as cluster:
+    async with EmbeddedCluster(OFF, clock=clock, extra_managers=(also,)) as cluster:
         await cluster.client().create(config_map("settings"))
         await cluster.settled()
     clock.wind(timedelta(hours=2))

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from lamina.client.client import Client, What
-from lamina.client.inprocess import InProcessTransport
-from lamina.client.limited import LimitedTransport
-from lamina.core.plan import Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
+from lamina.client.client import Client, KindOrName
+from lamina.client.transport.inprocess import InProcessTransport
+from lamina.client.transport.ratelimited import RateLimitedTransport
+from lamina.client.write_guard import WriteGuard
+from lamina.core.model.effects import Written
+from lamina.core.model.plan import Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Replace, Stage
 from lamina.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound, NotLeading
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
-from lamina.rates import Bucket, Buckets
-from lamina.runtime.executor import Executor, Written
-from lamina.runtime.together import side_by_side
-from lamina.server.request import Answer
+from lamina.ratelimit import TokenBucket, TokenBuckets
+from lamina.runtime.controller.concurrency import run_concurrently
+from lamina.runtime.controller.executor import Executor
+from lamina.server.http.request import Response
 from tests.runtime.cluster import config_map, embedded
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
@@ -33,19 +35,19 @@ def at(name: str) -> Ref:
 
 
 class Notes:
-    """A writer that notes every request, and refuses those it was told to."""
+    """A client that records every request, and refuses those that the test names."""
 
     def __init__(self, **refusals: ApiError) -> None:
         self.asked: list[tuple[Any, ...]] = []
-        self.under_way = self.most_under_way = 0
+        self.calls_in_flight = self.most_under_way = 0
         self.answer: Made | None = None
         self._refusals = refusals
 
     async def _note(self, name: str, *what: Any) -> Made:
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.calls_in_flight += 1
+        self.most_under_way = max(self.most_under_way, self.calls_in_flight)
         await asyncio.sleep(0)
-        self.under_way -= 1
+        self.calls_in_flight -= 1
         self.asked.append(what)
         if name in self._refusals:
             raise self._refusals[name]
@@ -55,21 +57,45 @@ class Notes:
         self.asked.append(("get", ref.name))
         return self.answer or thing(ref.name, "8")
 
-    async def create(self, obj: Obj, *, manager: str | None = None) -> Made:
+    async def create(self, obj: Obj, *, manager: str | None = None, guard: WriteGuard | None = None) -> Made:
         return await self._note(meta.name(obj), "create", meta.name(obj), manager)
 
-    async def update(self, obj: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
+    async def update(
+        self, obj: Obj, *, subresource: str = "", manager: str | None = None, guard: WriteGuard | None = None
+    ) -> Made:
         return await self._note(meta.name(obj), "update", meta.name(obj), subresource, manager)
 
-    async def patch(self, ref: Ref, patch: Obj, *, subresource: str = "", manager: str | None = None) -> Made:
+    async def patch(
+        self,
+        ref: Ref,
+        patch: Obj,
+        *,
+        subresource: str = "",
+        manager: str | None = None,
+        guard: WriteGuard | None = None,
+    ) -> Made:
         return await self._note(ref.name, "patch", ref.name, patch, subresource, manager)
 
     async def apply(
-        self, obj: Obj, *, manager: str | None = None, force: bool = False, subresource: str = ""
+        self,
+        obj: Obj,
+        *,
+        manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+        guard: WriteGuard | None = None,
     ) -> Made:
         return await self._note(meta.name(obj), "apply", meta.name(obj), subresource, manager)
 
-    async def post(self, ref: Ref, body: Obj, *, subresource: str, manager: str | None = None) -> Made:
+    async def post(
+        self,
+        ref: Ref,
+        body: Obj,
+        *,
+        subresource: str,
+        manager: str | None = None,
+        guard: WriteGuard | None = None,
+    ) -> Made:
         return await self._note(ref.name, "post", ref.name, body, subresource, manager)
 
     async def delete(
@@ -80,10 +106,13 @@ class Notes:
         version: str = "",
         propagation: str = "",
         grace: int | None = None,
+        guard: WriteGuard | None = None,
     ) -> Made:
         return await self._note(ref.name, "delete", ref.name, uid, version, str(propagation))
 
-    async def delete_collection(self, what: What, namespace: str = "", *, propagation: str = "") -> Made:
+    async def delete_collection(
+        self, what: KindOrName, namespace: str = "", *, propagation: str = "", guard: WriteGuard | None = None
+    ) -> Made:
         return await self._note("all", "delete all", what, namespace)
 
 
@@ -108,15 +137,15 @@ def plan(*stages: Stage) -> Plan:
 async def test_an_action_is_sent_with_the_uid_and_the_version_it_was_decided_on() -> None:
     notes = Notes()
     patch = Patch(ref=at("a"), uid="uid-a", version="7", patch={"metadata": {"labels": {}}, "data": {}})
-    deed = Delete(ref=at("b"), uid="uid-b", version="7")
+    removal = Delete(ref=at("b"), uid="uid-b", version="7")
 
-    await Executor(notes, manager="me").run(plan(Stage("one", (patch,)), Stage("two", (deed,))))
+    await Executor(notes, manager="me").run(plan(Stage("one", (patch,)), Stage("two", (removal,))))
 
     body = {"metadata": {"labels": {}, "uid": "uid-a", "resourceVersion": "7"}, "data": {}}
     assert notes.asked == [("patch", "a", body, "", "me"), ("delete", "b", "uid-b", "7", "Background")]
 
 
-async def test_what_the_server_took_is_told() -> None:
+async def test_accepted_writes_are_reported() -> None:
     notes = Notes()
     create, replace = Create(obj=thing("a")), Replace(obj=thing("b"), subresource="finalize")
 
@@ -156,7 +185,7 @@ async def test_everything_a_deletion_of_all_took_along_is_to_be_seen() -> None:
     assert outcome.written == (Written(at("a"), "uid-a", None), Written(at("b"), "uid-b", None))
 
 
-async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own() -> None:
+async def test_a_failure_stops_the_next_stage_and_no_other_action_of_its_own() -> None:
     notes = Notes(a=Conflict("moved on"))
     first = Stage("one", (Create(obj=thing("a")), Create(obj=thing("b"))))
     second = Stage("two", (Create(obj=thing("c")),))
@@ -171,14 +200,14 @@ async def test_a_failure_holds_up_the_next_stage_and_nobody_in_its_own() -> None
 async def test_a_report_is_written_even_after_a_failure() -> None:
     notes = Notes(a=NotFound("gone"))
     first = Stage("one", (Create(obj=thing("a")),))
-    report = Stage("report", (Create(obj=thing("r")),), even_after_failure=True)
+    report = Stage("report", (Create(obj=thing("r")),), run_after_failure=True)
 
     await Executor(notes, manager="me").run(plan(first, report))
 
     assert [asked[1] for asked in notes.asked] == ["a", "r"]
 
 
-async def test_an_event_that_cannot_be_told_holds_nothing_up() -> None:
+async def test_an_event_that_cannot_be_sent_blocks_nothing() -> None:
     notes = Notes(e=Forbidden("not here"))
     tell, then = Stage("say so", (Emit(event=thing("e")),)), Stage("do it", (Create(obj=thing("a")),))
 
@@ -208,7 +237,7 @@ async def test_an_event_that_is_there_already_is_counted_if_it_is_one_that_count
     assert (outcome.refused, notes.asked) == ((), asked)
 
 
-async def test_what_was_told_once_is_not_told_again() -> None:
+async def test_a_repeated_event_is_not_sent_again() -> None:
     notes = Notes()
     executor = Executor(notes, manager="me")
     once, counted = (Stage("say so", (Emit(event=thing("e"), counts=counts),)) for counts in (False, True))
@@ -235,9 +264,9 @@ async def test_a_mistake_of_ours_is_no_result() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ExceptionGroup):
-        await side_by_side([1, 2], fail, at_once=2)
+        await run_concurrently([1, 2], fail, at_once=2)
     with pytest.raises(ZeroDivisionError):
-        await side_by_side([1], fail, at_once=2)
+        await run_concurrently([1], fail, at_once=2)
 
 
 def patching(version: str = "7") -> Plan:
@@ -259,7 +288,7 @@ async def test_a_patch_that_came_to_nothing_is_not_sent_again() -> None:
     assert len(notes.asked) == 2
 
 
-async def test_an_event_is_told_once_and_one_that_counts_is_counted() -> None:
+async def test_an_event_is_sent_once_and_an_aggregated_one_is_counted() -> None:
     told = {**thing("e"), "kind": "Event", "count": 1, "lastTimestamp": "now"}
     notes = Notes()
     executor = Executor(notes, manager="m")
@@ -274,7 +303,7 @@ async def test_an_event_is_told_once_and_one_that_counts_is_counted() -> None:
     assert notes.asked[-1] == ("patch", "e", {"count": 5, "lastTimestamp": "now"}, "", "m")
 
 
-async def test_who_is_no_longer_to_write_does_not_even_in_the_middle_of_a_plan() -> None:
+async def test_a_plan_stops_when_leadership_is_lost_in_the_middle() -> None:
     notes = Notes()
     first, second = (Delete(ref=at(name), uid=f"uid-{name}") for name in "ab")
     turns = iter([True, False])
@@ -286,7 +315,7 @@ async def test_who_is_no_longer_to_write_does_not_even_in_the_middle_of_a_plan()
     assert [type(one.error) for one in outcome.refused] == [NotLeading]
 
 
-async def test_a_write_that_waited_is_not_sent_by_whoever_lost_the_lead_meanwhile() -> None:
+async def test_a_write_that_waited_is_not_sent_after_leadership_is_lost() -> None:
     """There is a limit of requests; the deadline of the lease passes while a write waits for its turn."""
     async with embedded() as app:
         leads = True
@@ -297,10 +326,10 @@ async def test_a_write_that_waited_is_not_sent_by_whoever_lost_the_lead_meanwhil
 
         async def handle(
             method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-        ) -> Answer:
+        ) -> Response:
             return await app.request(method, path, query, headers, body)
 
-        client = Client(LimitedTransport(InProcessTransport(handle), Bucket(1000, 1), lose))
+        client = Client(RateLimitedTransport(InProcessTransport(handle), TokenBucket(1000, 1), lose))
         create = Create(obj=config_map("late"))
         outcome = await Executor(client, manager="me").run(
             plan(Stage("one", (create,))), allowed=lambda: leads
@@ -311,9 +340,9 @@ async def test_a_write_that_waited_is_not_sent_by_whoever_lost_the_lead_meanwhil
     assert "late" not in [meta.name(one) for one in left.items]
 
 
-async def test_of_many_events_about_one_object_only_so_many_are_told() -> None:
+async def test_events_about_one_object_are_limited() -> None:
     writer = Notes()
-    executor = Executor(writer, manager="m", events=Buckets(0.001, 2))
+    executor = Executor(writer, manager="m", events=TokenBuckets(0.001, 2))
     about = [{"uid": uid} for uid in ("a", "a", "a", "b")]
     events = [thing(f"e{number}", involvedObject=one) for number, one in enumerate(about)]
 
@@ -321,6 +350,17 @@ async def test_of_many_events_about_one_object_only_so_many_are_told() -> None:
 
     assert [asked[1] for asked in writer.asked] == ["e0", "e1", "e3"]
     assert outcome.refused == ()
+
+
+async def test_a_warning_about_an_object_is_not_lost_behind_its_normal_events() -> None:
+    writer = Notes()
+    executor = Executor(writer, manager="m", events=TokenBuckets(0.001, 2))
+    types = ("Normal", "Normal", "Normal", "Warning", "Warning", "Warning")
+    events = [thing(f"e{number}", involvedObject={"uid": "a"}, type=one) for number, one in enumerate(types)]
+
+    await executor.run(Plan(stages=(Stage("emit", tuple(Emit(event=one) for one in events)),)))
+
+    assert [asked[1] for asked in writer.asked] == ["e0", "e1", "e3", "e4"]
 
 
 @pytest.mark.parametrize("optional", [True, False])

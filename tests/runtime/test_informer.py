@@ -1,21 +1,22 @@
-"""List, watch, remember; against a server that says what it was told to say."""
+"""Informers list, watch and index, against a server with scripted responses."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import structlog
 
 from lamina.client.client import Client
-from lamina.core.world import Change, card
-from lamina.errors import Forbidden, Gone, Invalid
+from lamina.core.model.world import Change, everything, identity_only
+from lamina.errors import Forbidden, Gone, Invalid, NotFound
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
-from lamina.objects.types import Obj
-from lamina.runtime import stream as module
-from lamina.runtime.informer import Informer
-from lamina.runtime.stream import Stream as Following
-from lamina.runtime.subscriptions import Subscription
+from lamina.objects.types import Made, Obj
+from lamina.runtime.cache.informer import Informer
+from lamina.runtime.cache.reflector import Reflector
+from lamina.runtime.cache.watch_spec import WatchSpec
+from lamina.testing.waiting import eventually
 from tests.runtime.scripted import Reply, Script, Stream, bookmark, config_map, listing
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True, frozenset(("list", "watch")))
@@ -23,36 +24,42 @@ PATH = "/api/v1/configmaps"
 
 
 class Follower:
-    """An informer that runs, and what it told."""
+    """A running informer, and the changes it reported."""
 
-    def __init__(self, script: Script, named: str = "") -> None:
+    def __init__(self, script: Script, named: str = "", what: WatchSpec | None = None) -> None:
         self.changes: list[Change] = []
-        self._told = asyncio.Event()
-        what = Subscription(CONFIG_MAP, card, metadata_only=True, named=named)
-        self.informer = Informer(what, self._tell)
-        self._stream = Following(Client(script), what, structlog.get_logger(), part=lambda others: None)
-        self._stream.carry(self.informer)
+        what = what or WatchSpec(CONFIG_MAP, identity_only, metadata_only=True, named=named)
+        self.informer = Informer(what, self._record)
+        self._reflector = Reflector(
+            Client(script),
+            what,
+            structlog.get_logger(),
+            on_split=lambda others: None,
+            min_delay=0.0,
+            max_delay=0.0,
+        )
+        self._reflector.attach(self.informer)
 
     async def run(self) -> None:
-        await self._stream.run()
+        await self._reflector.run()
 
-    def _tell(self, change: Change) -> None:
+    def list_after_watch(self) -> None:
+        self._reflector.list_after_watch()
+
+    def _record(self, change: Change) -> None:
         self.changes.append(change)
-        self._told.set()
 
-    async def until_told(self, times: int) -> list[str]:
-        while len(self.changes) < times:
-            self._told.clear()
-            await self._told.wait()
+    async def recorded(self, times: int) -> list[str]:
+        await eventually(lambda: len(self.changes) >= times, interval=0.001)
         return [_said(change) for change in self.changes]
 
-    def learn(self, name: str, obj: Obj | None) -> None:
+    def store_live(self, name: str, obj: Obj | None) -> None:
         """Have it learn what a look showed that took no time."""
-        self.informer.learn("default", name, obj, self.informer.shelf.get("default", name))
+        self.informer.store_live("default", name, obj, self.informer.indexer.get("default", name))
 
     @property
     def names(self) -> set[str]:
-        return {meta.name(obj) for obj in self.informer.shelf.every()}
+        return {meta.name(obj) for obj in self.informer.indexer.every()}
 
 
 def _said(change: Change) -> str:
@@ -63,12 +70,6 @@ def _said(change: Change) -> str:
 @pytest.fixture
 def script() -> Script:
     return Script()
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SOONEST", 0.0)
-    monkeypatch.setattr(module, "_LATEST", 0.0)
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ async def follow(script: Script) -> AsyncIterator[Follower]:
 
 async def settled(follow: Follower) -> None:
     async with asyncio.timeout(60):
-        await follow.informer.settled.wait()
+        await follow.informer.synced.wait()
 
 
 async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, follow: Follower) -> None:
@@ -90,15 +91,15 @@ async def test_what_exists_and_what_happens_come_in_one_stream(script: Script, f
     script.reply("GET", PATH, stream)
 
     stream.send("ADDED", config_map("a", 5))
-    assert await follow.until_told(1) == ["+a"]
-    assert not follow.informer.settled.is_set()
+    assert await follow.recorded(1) == ["+a"]
+    assert not follow.informer.synced.is_set()
     stream.send("BOOKMARK", bookmark(9, end=True))
     await settled(follow)
     stream.send("MODIFIED", config_map("a", 10))
     stream.send("ADDED", config_map("b", 11))
     stream.send("DELETED", config_map("a", 12))
 
-    assert await follow.until_told(4) == ["+a", "~a", "+b", "-a"]
+    assert await follow.recorded(4) == ["+a", "~a", "+b", "-a"]
     assert follow.names == {"b"}
     (asked,) = script.asked
     assert asked.query["sendInitialEvents"] == "true"
@@ -113,12 +114,12 @@ async def test_nothing_counts_as_seen_before_everything_that_exists_was_seen(
     script.reply("GET", PATH, stream)
 
     stream.send("ADDED", config_map("late", 500))
-    await follow.until_told(1)
-    assert follow.informer.seen == 0
+    await follow.recorded(1)
+    assert follow.informer.version == 0
     stream.send("BOOKMARK", bookmark(600, end=True))
     await settled(follow)
 
-    assert follow.informer.seen == 600
+    assert follow.informer.version == 600
 
 
 async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, follow: Follower) -> None:
@@ -129,12 +130,48 @@ async def test_a_stream_that_ends_is_taken_up_where_it_ended(script: Script, fol
     first.send("ADDED", config_map("a", 10))
     first.send("BOOKMARK", bookmark(15))
     first.end()
-    again = await script.until_asked(2, PATH)
+    again = await script.nth_request(2, PATH)
     second.send("DELETED", config_map("a", 20))
 
     assert again.query["resourceVersion"] == "15"
     assert "sendInitialEvents" not in again.query
-    assert await follow.until_told(2) == ["+a", "-a"]
+    assert await follow.recorded(2) == ["+a", "-a"]
+
+
+async def test_a_custom_kind_is_listed_again_when_its_stream_ends_after_its_schema_has_changed(
+    script: Script,
+) -> None:
+    kind = Kind("example.com/v1", "App", "apps", True, frozenset(("list", "watch")))
+    first, second, third = Stream(), Stream(), Stream()
+    script.reply("GET", "/apis/example.com/v1/apps", first, second, third)
+    follower = Follower(script, what=WatchSpec(kind, everything, metadata_only=False, named=""))
+    running = asyncio.ensure_future(follower.run())
+
+    def app(**spec: str) -> Made:
+        return {**config_map("a", 10), "apiVersion": "example.com/v1", "kind": "App", "spec": spec}
+
+    # The schema has changed, and the old stream does not know its new field yet.
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.send("ADDED", app(name="x"))
+    assert await follower.recorded(1) == ["+a"]
+    follower.list_after_watch()
+    first.end()
+    again = await script.nth_request(2, "/apis/example.com/v1/apps")
+    assert again.query["sendInitialEvents"] == "true"
+    second.send("ADDED", app(name="x", color="red"))
+    second.send("BOOKMARK", bookmark(12, end=True))
+    assert await follower.recorded(2) == ["+a", "~a"]
+    second.end()
+    resumed = await script.nth_request(3, "/apis/example.com/v1/apps")
+    assert resumed.query["resourceVersion"] == "12", "it is listed again once"
+    third.send("BOOKMARK", bookmark(13))
+    await eventually(lambda: follower.informer.version == 13, interval=0.001)
+    running.cancel()
+
+    assert [change.obj["spec"] for change in follower.changes] == [
+        {"name": "x"},
+        {"name": "x", "color": "red"},
+    ]
 
 
 async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: Follower) -> None:
@@ -144,11 +181,11 @@ async def test_a_stream_that_breaks_off_is_taken_up_too(script: Script, follow: 
     first.send("BOOKMARK", bookmark(9, end=True))
     first.send_bytes(b'{"type":"ADDED","object":{"metadata":{"name":"half')
     first.break_off()
-    again = await script.until_asked(2, PATH)
+    again = await script.nth_request(2, PATH)
     second.send("ADDED", config_map("half", 10))
 
     assert again.query["resourceVersion"] == "9"
-    assert await follow.until_told(1) == ["+half"]
+    assert await follow.recorded(1) == ["+half"]
 
 
 async def test_a_stream_that_breaks_off_before_everything_was_seen_starts_over(
@@ -159,13 +196,13 @@ async def test_a_stream_that_breaks_off_before_everything_was_seen_starts_over(
 
     first.send("ADDED", config_map("a", 5))
     first.break_off()
-    again = await script.until_asked(2, PATH)
+    again = await script.nth_request(2, PATH)
 
     assert again.query["sendInitialEvents"] == "true"
 
 
 @pytest.mark.parametrize("where", ["in the stream", "as the answer"])
-async def test_one_that_fell_too_far_behind_starts_over_and_notices_who_left(
+async def test_an_informer_whose_version_expired_lists_again_and_reports_deletions(
     script: Script, follow: Follower, where: str
 ) -> None:
     first, second, third = Stream(), Stream(), Stream()
@@ -177,13 +214,13 @@ async def test_one_that_fell_too_far_behind_starts_over_and_notices_who_left(
     first.send("BOOKMARK", bookmark(9, end=True))
     first.end()
     second.send("ERROR", expired.status())
-    again = await script.until_asked(3, PATH)
+    again = await script.nth_request(3, PATH)
     third.send("ADDED", config_map("stays", 5))
     third.send("ADDED", config_map("new", 21))
     third.send("BOOKMARK", bookmark(30, end=True))
 
     assert again.query["sendInitialEvents"] == "true"
-    assert await follow.until_told(4) == ["+stays", "+goes", "+new", "-goes"]
+    assert await follow.recorded(4) == ["+stays", "+goes", "+new", "-goes"]
     assert follow.names == {"stays", "new"}
 
 
@@ -196,19 +233,53 @@ async def test_a_server_without_streaming_lists_is_listed_first(script: Script, 
     await settled(follow)
     stream.send("ADDED", config_map("c", 8))
 
-    assert await follow.until_told(3) == ["+a", "+b", "+c"]
+    assert await follow.recorded(3) == ["+a", "+b", "+c"]
     assert [one.query.get("continue") for one in script.asked] == [None, None, "more", None]
     assert script.asked[-1].query["resourceVersion"] == "7"
 
 
-async def test_a_kind_that_may_not_be_seen_keeps_nobody_waiting(script: Script, follow: Follower) -> None:
+async def test_a_kind_that_is_forbidden_does_not_block_the_sync(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, Forbidden("configmaps is forbidden"), stream)
 
     await settled(follow)
     stream.send("ADDED", config_map("a", 5))
 
-    assert await follow.until_told(1) == ["+a"]
+    assert await follow.recorded(1) == ["+a"]
+
+
+async def test_what_may_not_be_listed_is_not_known_until_a_list_succeeds(
+    script: Script, follow: Follower
+) -> None:
+    stream = Stream()
+    script.reply("GET", PATH, Forbidden("configmaps is forbidden"), stream)
+
+    await settled(follow)
+    assert isinstance(follow.informer.refused, Forbidden)
+    stream.send("BOOKMARK", bookmark(9, end=True))
+    await eventually(lambda: follow.informer.refused is None, interval=0.001)
+
+
+async def test_what_was_listed_before_stays_known_where_a_later_list_is_refused(
+    script: Script, follow: Follower
+) -> None:
+    first, last = Stream(), Stream()
+    script.reply("GET", PATH, first, Gone("too old"), Forbidden("configmaps is forbidden"), last)
+
+    first.send("ADDED", config_map("a", 5))
+    first.send("BOOKMARK", bookmark(9, end=True))
+    first.end()
+    await script.nth_request(4, PATH)
+
+    assert follow.informer.refused is None and follow.names == {"a"}
+
+
+async def test_a_kind_that_is_not_served_has_no_objects(script: Script, follow: Follower) -> None:
+    script.reply("GET", PATH, NotFound("the server could not find the requested resource"), Stream())
+
+    await settled(follow)
+
+    assert follow.informer.refused is None and follow.names == set()
 
 
 async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_the_other(
@@ -221,7 +292,7 @@ async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_
     first.send("BOOKMARK", bookmark(9, end=True))
     first.end()
     third.send("ADDED", config_map("a", 20, uid="new"))
-    await follow.until_told(2)
+    await follow.recorded(2)
     change = follow.changes[1]
 
     assert change.before is not None and change.after is not None
@@ -229,7 +300,7 @@ async def test_an_object_that_was_replaced_unseen_is_one_change_from_one_uid_to_
     del second
 
 
-async def test_what_somebody_read_for_himself_is_remembered_unless_something_newer_is_known(
+async def test_a_live_read_is_stored_unless_a_newer_version_is_known(
     script: Script, follow: Follower
 ) -> None:
     stream = Stream()
@@ -238,26 +309,26 @@ async def test_what_somebody_read_for_himself_is_remembered_unless_something_new
     stream.send("BOOKMARK", bookmark(9, end=True))
     await settled(follow)
 
-    follow.learn("a", config_map("a", 12))
-    follow.learn("a", config_map("a", 11))
+    follow.store_live("a", config_map("a", 12))
+    follow.store_live("a", config_map("a", 11))
     stream.send("MODIFIED", config_map("a", 10))
     stream.send("MODIFIED", config_map("a", 12))
     stream.send("MODIFIED", config_map("a", 13))
-    await follow.until_told(3)
-    follow.learn("a", None)
+    await follow.recorded(3)
+    follow.store_live("a", None)
 
     assert [_said(change) for change in follow.changes] == ["+a", "~a", "~a", "-a"]
     assert [meta.resource_version(change.obj) for change in follow.changes] == ["5", "12", "13", "13"]
 
 
-async def test_somebody_may_wait_for_a_version_to_be_seen(script: Script, follow: Follower) -> None:
+async def test_a_caller_may_wait_for_a_version_to_be_seen(script: Script, follow: Follower) -> None:
     stream = Stream()
     script.reply("GET", PATH, stream)
-    waiting = asyncio.ensure_future(follow.informer.wait_until(lambda: follow.informer.seen >= 12))
+    waiting = asyncio.ensure_future(follow.informer.wait_until(lambda: follow.informer.version >= 12))
 
     stream.send("BOOKMARK", bookmark(9, end=True))
     stream.send("ADDED", config_map("a", 11))
-    await follow.until_told(1)
+    await follow.recorded(1)
     assert not waiting.done()
     stream.send("ADDED", config_map("b", 12))
 
@@ -271,7 +342,7 @@ async def test_a_watch_for_one_name_asks_for_that_name_alone(script: Script) -> 
     follower = Follower(script, named="kube-root-ca.crt")
     running = asyncio.ensure_future(follower.run())
 
-    asked = await script.until_asked(1, PATH)
+    asked = await script.nth_request(1, PATH)
     running.cancel()
 
     assert asked.query["fieldSelector"] == "metadata.name=kube-root-ca.crt"
@@ -282,13 +353,33 @@ async def test_only_what_is_kept_is_remembered(script: Script, follow: Follower)
     script.reply("GET", PATH, stream)
 
     stream.send("ADDED", config_map("a", 5, labels={"x": "y"}, managedFields=[{"manager": "m"}]))
-    await follow.until_told(1)
+    await follow.recorded(1)
 
-    assert follow.informer.shelf.get("default", "a") == {
+    assert follow.informer.indexer.get("default", "a") == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "a", "namespace": "default", "uid": "uid-a", "resourceVersion": "5"},
     }
+
+
+def test_how_much_is_kept_may_depend_on_the_object_and_changes_with_it() -> None:
+    def keep(obj: Obj) -> Obj:
+        return obj if "ours" in meta.labels(obj) else identity_only(obj)
+
+    informer = Informer(WatchSpec(CONFIG_MAP, keep, False, ""), lambda change: None)
+
+    def kept() -> bool:
+        found = informer.indexer.get("default", "a")
+        assert found is not None
+        return "managedFields" in found["metadata"]
+
+    ours: dict[str, Any] = {"labels": {"ours": "yes"}, "managedFields": [{"manager": "m"}]}
+    informer.put(config_map("a", 5, **ours))
+    assert kept()
+    informer.put(config_map("a", 6, **{**ours, "labels": {}}))
+    assert not kept()
+    informer.store_live("default", "a", config_map("a", 7, **ours), None)
+    assert kept()
 
 
 async def test_an_object_that_goes_while_everything_is_shown_is_not_kept(
@@ -303,7 +394,7 @@ async def test_an_object_that_goes_while_everything_is_shown_is_not_kept(
     stream.send("BOOKMARK", bookmark(9, end=True))
     await settled(follow)
 
-    assert await follow.until_told(3) == ["+a", "-a", "+b"]
+    assert await follow.recorded(3) == ["+a", "-a", "+b"]
     assert follow.names == {"b"}
 
 
@@ -316,7 +407,7 @@ async def _starting_over(script: Script, follow: Follower, seen: int, *names: st
     first.send("BOOKMARK", bookmark(seen, end=True))
     await settled(follow)
     first.end()
-    await script.until_asked(3, PATH)
+    await script.nth_request(3, PATH)
     return again
 
 
@@ -325,12 +416,12 @@ async def test_what_was_read_while_everything_is_shown_anew_is_not_taken_for_gon
 ) -> None:
     stream = await _starting_over(script, follow, 9)
 
-    follow.learn("mine", config_map("mine", 12))
+    follow.store_live("mine", config_map("mine", 12))
     stream.send("BOOKMARK", bookmark(11, end=True))
     stream.send("ADDED", config_map("mine", 12))
     stream.send("ADDED", config_map("next", 13))
 
-    assert await follow.until_told(2) == ["+mine", "+next"]
+    assert await follow.recorded(2) == ["+mine", "+next"]
 
 
 async def test_a_look_that_found_nothing_says_nothing_of_what_came_meanwhile(
@@ -340,9 +431,9 @@ async def test_a_look_that_found_nothing_says_nothing_of_what_came_meanwhile(
     script.reply("GET", PATH, stream)
     stream.send("BOOKMARK", bookmark(9, end=True))
     stream.send("ADDED", config_map("a", 10))
-    await follow.until_told(1)
+    await follow.recorded(1)
 
-    follow.informer.learn("default", "a", None, known=None)
+    follow.informer.store_live("default", "a", None, cached=None)
 
     assert follow.names == {"a"}
 
@@ -355,9 +446,9 @@ async def test_a_look_at_something_that_has_gone_since_does_not_bring_it_back(
     stream.send("ADDED", config_map("a", 5))
     stream.send("BOOKMARK", bookmark(9, end=True))
     stream.send("DELETED", config_map("a", 12))
-    await follow.until_told(2)
+    await follow.recorded(2)
 
-    follow.learn("a", config_map("a", 11))
+    follow.store_live("a", config_map("a", 11))
 
     assert follow.names == set()
 
@@ -371,11 +462,11 @@ async def test_the_end_of_an_object_is_not_that_of_the_next_one_of_its_name(
     stream.send("BOOKMARK", bookmark(9, end=True))
     await settled(follow)
 
-    follow.learn("a", config_map("a", 12, uid="second"))
+    follow.store_live("a", config_map("a", 12, uid="second"))
     stream.send("DELETED", config_map("a", 11, uid="first"))
     stream.send("ADDED", config_map("b", 13))
 
-    assert await follow.until_told(3) == ["+a", "~a", "+b"]
+    assert await follow.recorded(3) == ["+a", "~a", "+b"]
     assert follow.names == {"a", "b"}
 
 
@@ -388,7 +479,7 @@ async def test_a_server_with_another_past_is_believed(script: Script, follow: Fo
 
     stream.send("ADDED", config_map("stays", 40, uid="new"))
     stream.send("BOOKMARK", bookmark(version, end=True))
-    await follow.until_told(4)
+    await follow.recorded(4)
 
-    (kept,) = follow.informer.shelf.every()
-    assert (meta.uid(kept), follow.informer.seen) == ("new", version)
+    (kept,) = follow.informer.indexer.every()
+    assert (meta.uid(kept), follow.informer.version) == ("new", version)

@@ -1,4 +1,4 @@
-"""What is counted, and where it can be asked for."""
+"""Metrics and the endpoint that serves them."""
 
 from collections.abc import Mapping
 
@@ -6,13 +6,14 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from lamina.client.transport import Query, Response
-from lamina.core.plan import Create, Delete, Emit
-from lamina.core.questions import AskedBy, Call
+from lamina.client.transport.base import Query, Response
+from lamina.client.write_guard import WriteGuard
+from lamina.core.model.plan import Create, Delete, Emit, Gauge
+from lamina.core.model.queries import Call, CallOrigin
 from lamina.errors import SettingsError, Unreachable
 from lamina.objects.types import Ref
-from lamina.runtime.metrics import Metrics
-from lamina.runtime.probes import address, listening
+from lamina.runtime.metrics.healthz import address, listening
+from lamina.runtime.metrics.prometheus import Metrics
 
 PARENT = Ref("ex.example.com/v1", "Thing", "default", "a")
 CALL = Call(
@@ -20,7 +21,7 @@ CALL = Call(
     body=b"",
     seconds=1.0,
     purpose="sync",
-    asked_by=AskedBy("metacontroller", "CompositeController", "cc"),
+    origin=CallOrigin("metacontroller", "CompositeController", "cc"),
 )
 
 
@@ -36,7 +37,7 @@ def counted(metrics: Metrics) -> dict[tuple[str, str], float]:
     }
 
 
-def test_a_call_is_counted_under_its_familys_name_with_who_asked() -> None:
+def test_a_call_is_counted_under_its_family_with_its_owner() -> None:
     metrics = Metrics()
     metrics.calls.began(CALL)
     whom = "controller_name=cc,controller_type=CompositeController"
@@ -56,22 +57,32 @@ def test_a_call_is_counted_under_its_familys_name_with_who_asked() -> None:
     assert found["metacontroller_sync_dns_duration_histogram_seconds_count", looked_up] == 1
 
 
-def test_a_call_on_nobodys_account_is_not_counted() -> None:
+def test_a_call_without_an_owner_is_not_counted() -> None:
     metrics = Metrics()
     stranger = Call(url="http://hook", body=b"", seconds=1.0, purpose="sync")
 
     metrics.calls.began(stranger)
     metrics.calls.ended(stranger, "200", 0.5)
 
-    assert not [
-        name for name, labels in counted(metrics) if name == "metacontroller_sync_requests_total" and labels
-    ]
+    assert not [name for name, labels in counted(metrics) if name.endswith("_sync_requests_total")]
+
+
+def test_the_metrics_of_a_hook_are_named_after_the_family_and_the_hook_of_its_first_call() -> None:
+    metrics = Metrics()
+    origin = CallOrigin("flocks", "Flock", "geese")
+
+    assert not [name for name, _ in counted(metrics) if name.startswith("flocks_")]
+    for _ in range(2):
+        metrics.calls.began(Call(url="http://hook", body=b"", seconds=1.0, purpose="move", origin=origin))
+
+    in_flight = "flocks_move_in_flight_requests"
+    assert [value for (name, _), value in counted(metrics).items() if name == in_flight] == [2]
 
 
 def test_what_a_controller_does_is_counted_under_its_name() -> None:
     metrics = Metrics()
     meter = metrics.of("C")
-    meter.begin(depth=lambda: 3, oldest=list, hands=5)
+    meter.begin(depth=lambda: 3, oldest=list, workers=5)
     meter.added()
     meter.taken(0.25)
     meter.worked("error", 0.5)
@@ -94,8 +105,8 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
     assert found["controller_runtime_reconcile_total", "controller=C,result=error"] == 1
     assert found["controller_runtime_reconcile_errors_total", "controller=C"] == 1
     assert found["controller_runtime_reconcile_time_seconds_count", "controller=C"] == 2
-    assert found["lamina_objects_written_total", "controller=C,deed=created,kind=Pod"] == 1
-    assert found["lamina_objects_written_total", "controller=C,deed=deleted,kind=Pod"] == 1
+    assert found["lamina_objects_written_total", "controller=C,kind=Pod,operation=created"] == 1
+    assert found["lamina_objects_written_total", "controller=C,kind=Pod,operation=deleted"] == 1
     assert found["lamina_events_total", "controller=C,reason=RolloutAborted,type=Warning"] == 1
     assert not [labels for name, labels in found if "kind=Event" in labels]
 
@@ -103,7 +114,7 @@ def test_what_a_controller_does_is_counted_under_its_name() -> None:
 def test_a_pass_that_is_not_tried_again_and_one_that_a_mistake_ends_are_errors_of_their_own() -> None:
     metrics = Metrics()
     meter = metrics.of("C")
-    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    meter.begin(depth=lambda: 0, oldest=list, workers=1)
     names = ("reconcile_errors", "terminal_reconcile_errors", "reconcile_panics")
 
     def errors() -> dict[str, float]:
@@ -163,7 +174,7 @@ async def test_dashboards_made_for_controller_runtime_find_every_series_with_its
     """Whatever has a meaning here has the name it has there; reconciliations have no timeout of their own."""
     metrics = Metrics(host="server")
     meter = metrics.of("C")
-    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    meter.begin(depth=lambda: 0, oldest=list, workers=1)
     metrics.leads("lamina", lambda: True)
     metrics.reviews.began("/check")
     metrics.reviews.ended("/check", 200, 0.1)
@@ -202,44 +213,65 @@ def test_questions_about_writes_are_counted_by_the_path_they_are_asked_at() -> N
 def test_how_far_rollouts_are_is_the_sum_over_all_owners_and_goes_with_them() -> None:
     metrics = Metrics()
     meter = metrics.of("C")
-    meter.begin(depth=lambda: 0, oldest=list, hands=1)
+    meter.begin(depth=lambda: 0, oldest=list, workers=1)
     other = PARENT._replace(name="b")
-    meter.stands(PARENT, {"waiting": 3, "settled": 1})
-    meter.stands(other, {"waiting": 1})
-    meter.stands(PARENT, {"waiting": 1, "settled": 3})
+    meter.progress(PARENT, {"Pending": 3, "Healthy": 1})
+    meter.progress(other, {"Pending": 1})
+    meter.progress(PARENT, {"Pending": 1, "Healthy": 3})
 
     found = counted(metrics)
-    assert found["lamina_rollout_targets", "controller=C,standing=waiting"] == 2
-    assert found["lamina_rollout_targets", "controller=C,standing=settled"] == 3
-    meter.stands(PARENT, {})
-    assert counted(metrics)["lamina_rollout_targets", "controller=C,standing=settled"] == 0
+    assert found["lamina_rollout_targets", "controller=C,state=Pending"] == 2
+    assert found["lamina_rollout_targets", "controller=C,state=Healthy"] == 3
+    meter.progress(PARENT, {})
+    assert counted(metrics)["lamina_rollout_targets", "controller=C,state=Healthy"] == 0
     meter.end()
     assert not [labels for name, labels in counted(metrics) if name == "lamina_rollout_targets"]
 
 
-def test_how_far_one_owner_is_can_be_told_from_the_others_and_goes_with_it() -> None:
+def test_progress_has_a_label_for_its_owner_and_is_removed_with_it() -> None:
     metrics = Metrics()
     meter = metrics.of("C")
-    meter.begin(depth=lambda: 0, oldest=list, hands=1)
-    meter.stands(PARENT, {"waiting": 3, "settled": 1})
-    meter.stands(PARENT, {"settled": 4})
+    meter.begin(depth=lambda: 0, oldest=list, workers=1)
+    meter.progress(PARENT, {"Pending": 3, "Healthy": 1})
+    meter.progress(PARENT, {"Healthy": 4})
 
     def owners() -> dict[str, float]:
         found = counted(metrics).items()
         return {labels: value for (name, labels), value in found if name == "lamina_owner_targets"}
 
-    whose = f"controller=C,name={PARENT.name},namespace={PARENT.namespace},standing"
-    assert owners() == {f"{whose}=waiting": 0, f"{whose}=settled": 4}
-    meter.stands(PARENT, {})
+    whose = f"controller=C,name={PARENT.name},namespace={PARENT.namespace},state"
+    assert owners() == {f"{whose}=Pending": 0, f"{whose}=Healthy": 4}
+    meter.progress(PARENT, {})
     assert owners() == {}
 
-    meter.stands(PARENT, {"settled": 4})
+    meter.progress(PARENT, {"Healthy": 4})
     meter.end()
     assert owners() == {}
 
 
+def test_a_value_of_an_owner_is_a_metric_of_its_own_until_its_plans_lack_it_or_it_is_gone() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    meter.begin(depth=lambda: 0, oldest=list, workers=1)
+
+    def gauge(value: float) -> Gauge:
+        return Gauge(name="thing_created", help="When.", labels=(("name", "a"),), value=value)
+
+    def values() -> list[float]:
+        return [value for (name, _), value in counted(metrics).items() if name == "thing_created"]
+
+    meter.gauges(PARENT, (gauge(1.0),))
+    meter.gauges(PARENT, (gauge(2.0),))
+    assert values() == [2.0]
+    meter.gauges(PARENT, ())
+    assert values() == []
+    meter.gauges(PARENT, (gauge(3.0),))
+    meter.end()
+    assert values() == []
+
+
 class Answering:
-    """A transport that answers as it is told."""
+    """A transport with a fixed response."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
         self.status, self.headers = status, headers
@@ -247,9 +279,10 @@ class Answering:
     async def request(
         self, method: str, path: str, *, query: Query = (), headers: Mapping[str, str], body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:  # fmt: skip
         if not self.status:
-            raise Unreachable("nobody answers")
+            raise Unreachable("no answer")
         return self  # type: ignore[return-value]  # of an answer only the head is looked at
 
     async def read(self) -> bytes:
@@ -278,7 +311,7 @@ async def test_requests_are_counted_by_method_and_answer_and_so_is_the_time_we_a
 
 
 async def test_a_watch_is_handed_on_as_it_is() -> None:
-    """How much it will have been nobody knows, and some are told of what comes without being read."""
+    """The size of a watch is unknown, and some transports hand on its events without a read."""
     metrics, watch = Metrics(), Answering(200, {})
 
     answer = await metrics.traffic.metered(watch).request("GET", "/api", headers={}, streams=True)
@@ -332,7 +365,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         address(text)
 
 
-def test_whether_a_lease_is_held_is_told_when_somebody_asks() -> None:
+def test_the_leader_gauge_is_computed_at_each_scrape() -> None:
     metrics, held = Metrics(), [False]
     metrics.leads("lamina", lambda: held[0])
     assert b'leader_election_master_status{name="lamina"} 0.0' in metrics.text()

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lamina.actors.stages import read_stages, staging
+from lamina.actors.stages import read_stages, stages_controller
 from lamina.objects.types import Made, Ref
-from tests.runtime.cluster import embedded, running, until
+from lamina.testing.waiting import eventually
+from tests.runtime.cluster import embedded, reader, running
 
 STAGES = """
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -60,7 +61,7 @@ def thing(name: str, **spec: Any) -> Made:
 
 @pytest.mark.parametrize("subresources", [{}, {"status": {}}], ids=["status in the object", "status below"])
 async def test_objects_of_any_kind_go_through_stages(subresources: Made) -> None:
-    stages = staging(read_stages(yaml.safe_load_all(STAGES), "stages.yaml"))
+    stages = stages_controller(read_stages(yaml.safe_load_all(STAGES), "stages.yaml"))
     async with embedded() as app:
         client = app.client()
         async with running(client, [stages]):
@@ -68,17 +69,19 @@ async def test_objects_of_any_kind_go_through_stages(subresources: Made) -> None
             named = Ref(
                 "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "things.stages.example.com"
             )
-            await until(client, named, lambda crd: "storedVersions" in ((crd or {}).get("status") or {}))
+            await eventually(
+                reader(client, named), lambda crd: "storedVersions" in ((crd or {}).get("status") or {})
+            )
             await client.create(thing("lasting", size=3))
             await client.create(thing("brief", brief=True))
 
-            made = await until(
-                client,
-                Ref("stages.example.com/v1", "Thing", "default", "lasting"),
+            made = await eventually(
+                reader(client, Ref("stages.example.com/v1", "Thing", "default", "lasting")),
                 lambda one: "status" in (one or {}),
             )
-            await until(
-                client, Ref("stages.example.com/v1", "Thing", "default", "brief"), lambda one: one is None
+            await eventually(
+                reader(client, Ref("stages.example.com/v1", "Thing", "default", "brief")),
+                lambda one: one is None,
             )
 
     assert made is not None

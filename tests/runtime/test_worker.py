@@ -13,24 +13,27 @@ from msgspec.structs import replace
 from lamina.app import App
 from lamina.client.client import Client
 from lamina.clock import ManualClock, WallClock
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Create, Plan, Stage, change, one_stage
-from lamina.core.questions import Absent, Answers, Found, Question, Read
-from lamina.core.world import Change, World, whole
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import NOTHING, Create, Plan, Stage, change, one_stage
+from lamina.core.model.queries import Absent, Answer, Answers, Follow, Found, Listed, Query, Read, Refused
+from lamina.core.model.world import Change, World, whole
 from lamina.errors import HookError, LaminaError, SpecError
+from lamina.faults import Refuse
 from lamina.objects import meta
+from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.manager import Manager
-from lamina.runtime.meter import Meter
+from lamina.runtime.controller.manager import Manager
+from lamina.runtime.metrics.recorder import Recorder
+from lamina.testing.waiting import eventually
 from tests.runtime.cluster import (
     at,
     config_map,
     definition,
     embedded,
+    reader,
     running,
-    until,
-    until_gone,
-    until_there,
+    wait_created,
+    wait_deleted,
 )
 
 Planner = Callable[[Obj, Answers, datetime], Plan]
@@ -52,17 +55,13 @@ class Toy:
     """A controller of ConfigMaps labelled `toy`, and what it was asked."""
 
     plan: Planner
-    asks: Callable[[Obj], tuple[Question, ...]] = lambda obj: ()
+    asks: Callable[[Obj], tuple[Query, ...]] = lambda obj: ()
     complaint: Callable[[Obj, LaminaError], Plan] = lambda obj, error: NOTHING
     passes: list[str] = field(default_factory=list)
 
     async def passed(self, many: int) -> None:
         """Wait until so many passes were made."""
-        async with asyncio.timeout(60):
-            while True:
-                if len(self.passes) >= many:
-                    return
-                await asyncio.sleep(0.005)
+        await eventually(lambda: len(self.passes) >= many, interval=0.005)
 
     def controller(self) -> Controller[Obj]:
         def gather(world: World, ref: Ref) -> Obj | None:
@@ -71,7 +70,7 @@ class Toy:
                 self.passes.append(meta.resource_version(obj))
             return obj
 
-        def questions(view: Obj, answers: Answers) -> tuple[Question, ...]:
+        def queries(view: Obj, answers: Answers) -> tuple[Query, ...]:
             return tuple(question for question in self.asks(view) if question not in answers)
 
         def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
@@ -83,9 +82,9 @@ class Toy:
 
         return Controller(
             name="toy",
-            watches=(Watch(selects=only("", "ConfigMap"), concerns=labelled, keep=whole),),
+            watches=(Watch(selects=only("", "ConfigMap"), enqueue=labelled, keep=whole),),
             gather=gather,
-            questions=questions,
+            queries=queries,
             plan=self.plan,
             complain=complain,
             manager="toy",
@@ -115,7 +114,7 @@ async def test_a_worker_sees_what_it_wrote_before_it_plans_again(client: Client)
     counting = Toy(count_to(10))
     async with running(client, [counting.controller()]):
         await client.create(toy("a"))
-        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 10)
+        await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 10)
 
     assert len(counting.passes) - len(set(counting.passes)) <= 1
     assert counting.passes == sorted(counting.passes, key=int)
@@ -125,17 +124,17 @@ async def test_what_was_there_before_is_worked_on_too(client: Client) -> None:
     await client.create(toy("a"))
 
     async with running(client, [Toy(count_to(3)).controller()]):
-        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 3)
+        await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 3)
 
 
-async def test_somebody_elses_write_in_between_leads_to_a_new_plan_not_to_a_lost_update(
+async def test_a_concurrent_write_leads_to_a_new_plan_not_to_a_lost_update(
     client: Client,
 ) -> None:
     async with running(client, [Toy(count_to(20)).controller()]):
         await client.create(toy("a"))
         for number in range(10):
             await client.patch(at("a"), {"data": {f"other-{number}": "x"}})
-        done = await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 20)
+        done = await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 20)
 
     assert done is not None
     assert {f"other-{number}" for number in range(10)} <= set(done["data"])
@@ -158,7 +157,7 @@ async def test_a_name_that_is_taken_leads_to_a_real_look(client: Client) -> None
     looking = Toy(plan, asks=lambda obj: (Read(at("taken")),))
     async with running(client, [looking.controller()]):
         await client.create(toy("a"))
-        done = await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+        done = await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 1)
 
     assert done is not None
     assert done["data"]["found"] == meta.uid(await client.get(at("taken")))
@@ -177,10 +176,56 @@ async def test_a_refusal_is_said_on_the_object(client: Client) -> None:
 
     async with running(client, [Toy(plan, complaint=complain).controller()]):
         await client.create(toy("a"))
-        said = await until(client, at("a"), lambda obj: bool(obj and "complaint" in obj.get("data", {})))
+        said = await eventually(
+            reader(client, at("a")), lambda obj: bool(obj and "complaint" in obj.get("data", {}))
+        )
 
     assert said is not None
     assert "Bad_Name" in said["data"]["complaint"]
+
+
+SECRETS = Kind("v1", "Secret", "secrets", True, frozenset(("list", "watch")))
+NO_SECRETS = Refuse(code=403, verbs=("list", "watch"), resources=("secrets",))
+
+
+async def test_what_may_not_be_listed_is_not_taken_for_absent(app: App, client: Client) -> None:
+    complaints: list[str] = []
+    planned: list[Answer | None] = []
+    follow = Follow(kind=SECRETS)
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        planned.append(answers.get(follow))
+        return NOTHING
+
+    def complain(obj: Obj, error: LaminaError) -> Plan:
+        complaints.append(str(error))
+        return NOTHING
+
+    fault = app.cluster.api.faults.add(NO_SECRETS)
+    async with running(client, [Toy(plan, asks=lambda obj: (follow,), complaint=complain).controller()]):
+        await client.create(toy("a"))
+        await eventually(lambda: bool(complaints))
+        assert complaints[0].startswith("list and watch of secrets are refused: ") and not planned
+
+        app.cluster.api.faults.remove(fault.id)
+        await eventually(lambda: bool(planned))
+    assert planned[0] == Listed(())
+
+
+async def test_a_refused_list_is_an_answer_where_it_is_asked_for(app: App, client: Client) -> None:
+    planned: list[Answer | None] = []
+    follow = Follow(kind=SECRETS, refusable=True)
+
+    def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
+        planned.append(answers.get(follow))
+        return NOTHING
+
+    app.cluster.api.faults.add(NO_SECRETS)
+    async with running(client, [Toy(plan, asks=lambda obj: (follow,)).controller()]):
+        await client.create(toy("a"))
+        await eventually(lambda: bool(planned))
+
+    assert isinstance(planned[0], Refused) and "secrets" in planned[0].because
 
 
 async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Client) -> None:
@@ -193,10 +238,10 @@ async def test_a_mistake_in_one_key_is_survived_and_harms_no_other(client: Clien
     async with running(client, [broken.controller()]):
         await client.create(toy("bad"))
         await client.create(toy("good"))
-        await until(client, at("good"), lambda obj: obj is not None and counted(obj) == 1)
+        await eventually(reader(client, at("good")), lambda obj: obj is not None and counted(obj) == 1)
 
 
-class Noted(Meter):
+class Noted(Recorder):
     """What became of passes, in order."""
 
     def __init__(self) -> None:
@@ -206,11 +251,7 @@ class Noted(Meter):
         self.results.append(result)
 
     async def has_noted(self, many: int) -> None:
-        async with asyncio.timeout(60):
-            while True:
-                if len(self.results) >= many:
-                    return
-                await asyncio.sleep(0.005)
+        await eventually(lambda: len(self.results) >= many, interval=0.005)
 
 
 @pytest.mark.parametrize(
@@ -218,12 +259,12 @@ class Noted(Meter):
     [
         (ZeroDivisionError("a mistake of ours"), "panic", True),
         (SpecError("spec.x: makes no sense"), "terminal", False),
-        (HookError("nobody answers"), "error", True),
+        (HookError("no answer"), "error", True),
         (HookError("busy", after=1.0), "requeue_after", True),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-async def test_how_a_pass_fails_is_told_to_whoever_counts(
+async def test_the_result_of_a_failed_pass_is_reported_to_the_metrics(
     client: Client, wrong: Exception, counts_as: str, comes_back: bool
 ) -> None:
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
@@ -252,7 +293,7 @@ async def test_later_is_by_the_clock_that_was_given(client: Client) -> None:
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         if now < due:
             looked.set()
-            return Plan(look_again=due - now)
+            return Plan(requeue_after=due - now)
         return count_to(1)(obj, answers, now)
 
     waiting = Toy(plan)
@@ -264,7 +305,7 @@ async def test_later_is_by_the_clock_that_was_given(client: Client) -> None:
         assert counted(await client.get(at("a"))) == 0
 
         clock.wind(timedelta(hours=1))
-        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+        await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 1)
 
 
 async def test_a_report_that_can_wait_is_made_once_in_its_time_with_all_that_came_together(
@@ -277,19 +318,23 @@ async def test_a_report_that_can_wait_is_made_once_in_its_time_with_all_that_cam
         if said == seen:
             return NOTHING
         report = change(obj, {"data": {"said": seen}})
-        return Plan(stages=(Stage("say so", (report,), patience=timedelta(minutes=1)),))
+        return Plan(stages=(Stage("say so", (report,), min_interval=timedelta(minutes=1)),))
 
     reporting = Toy(plan)
     async with running(client, [reporting.controller()], clock) as manager:
         await client.create(toy("a", {"seen": "1"}))
-        await until(client, at("a"), lambda obj: obj is not None and obj["data"].get("said") == "1")
+        await eventually(
+            reader(client, at("a")), lambda obj: obj is not None and obj["data"].get("said") == "1"
+        )
 
         for seen in ("2", "3", "4"):
             await client.patch(at("a"), {"data": {"seen": seen}})
-        due = await until_due(manager)
+        due = await next_due(manager)
         before = await client.get(at("a"))
         clock.wind(timedelta(minutes=1))
-        after = await until(client, at("a"), lambda obj: obj is not None and obj["data"]["said"] == "4")
+        after = await eventually(
+            reader(client, at("a")), lambda obj: obj is not None and obj["data"]["said"] == "4"
+        )
 
     assert due == clock.now()
     assert before["data"] == {"seen": "4", "said": "1"}
@@ -301,12 +346,12 @@ async def test_a_report_that_is_refused_is_tried_again_later_each_time(client: C
 
     def plan(obj: Obj, answers: Answers, now: datetime) -> Plan:
         report = change(obj, {"data": {"no key!": "x"}})
-        return Plan(stages=(Stage("say so", (report,), patience=timedelta(minutes=1)),))
+        return Plan(stages=(Stage("say so", (report,), min_interval=timedelta(minutes=1)),))
 
     async with running(client, [Toy(plan).controller()], clock) as manager:
         await client.create(toy("a"))
         for _ in range(4):
-            waits.append(await until_due(manager, after=clock.now()) - clock.now())
+            waits.append(await next_due(manager, after=clock.now()) - clock.now())
             clock.wind(waits[-1])
 
     assert waits == sorted(set(waits))
@@ -326,28 +371,28 @@ async def test_a_kind_that_does_not_exist_yet_is_watched_once_it_does_and_again_
 
     watcher: Controller[Any] = replace(
         Toy(plan).controller(),
-        watches=(Watch(selects=only("runtime.example.com", "Widget"), concerns=itself, keep=whole),),
+        watches=(Watch(selects=only("runtime.example.com", "Widget"), enqueue=itself, keep=whole),),
     )
     async with running(client, [watcher]):
         for _ in range(2):
             made = await client.create(definition("widgets", "Widget"))
-            await until(client, meta.ref(made), _established)
+            await eventually(reader(client, meta.ref(made)), _established)
             await client.create({"apiVersion": ref.api_version, "kind": "Widget", "metadata": _named(ref)})
-            await until(client, ref, lambda obj: bool(obj and obj.get("seen") == meta.uid(obj)))
+            await eventually(reader(client, ref), lambda obj: bool(obj and obj.get("seen") == meta.uid(obj)))
 
             await client.delete(meta.ref(made))
-            await until_gone(client, meta.ref(made))
+            await wait_deleted(client, meta.ref(made))
 
 
 async def test_stopping_stops_everything(client: Client) -> None:
     counting = Toy(count_to(1))
     async with running(client, [counting.controller()]):
         await client.create(toy("a"))
-        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+        await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 1)
     passes = len(counting.passes)
 
     await client.create(toy("b"))
-    await until_there(client, at("b"))
+    await wait_created(client, at("b"))
 
     assert len(counting.passes) == passes
 
@@ -380,7 +425,7 @@ async def test_every_key_is_looked_at_each_period_however_its_last_pass_ended(
         await client.create(toy("a"))
         for passes in (1, 2, 3):
             await made.passed(passes)
-            await until_due(manager)
+            await next_due(manager)
             clock.wind(timedelta(minutes=1))
 
 
@@ -391,13 +436,13 @@ async def test_a_busy_hook_that_does_not_say_when_is_left_alone_longer_each_time
         pauses = []
         for passes in range(1, 5):
             await made.passed(passes)
-            pauses.append(await until_due(manager) - clock.now())
+            pauses.append(await next_due(manager) - clock.now())
             clock.wind(pauses[-1])
 
     assert [pause.total_seconds() for pause in pauses] == [1, 2, 4, 8]
 
 
-async def test_who_is_overtaken_time_and_again_comes_back_soon_all_the_same(client: Client) -> None:
+async def test_a_pass_with_repeated_conflicts_is_retried_soon(client: Client) -> None:
     def late(obj: Obj, answers: Answers, now: datetime) -> Plan:
         old = meta.with_metadata(obj, resourceVersion="1")
         return one_stage("count", [change(old, {"data": {"count": "1"}})], because="it looks like that")
@@ -408,26 +453,27 @@ async def test_who_is_overtaken_time_and_again_comes_back_soon_all_the_same(clie
         pauses = []
         for passes in range(1, 14):
             await made.passed(passes)
-            pauses.append(await until_due(manager) - clock.now())
+            pauses.append(await next_due(manager) - clock.now())
             clock.wind(pauses[-1])
 
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[-1] == timedelta(seconds=1)
 
 
-async def until_due(manager: Manager, after: datetime | None = None) -> datetime:
-    """Wait until it has been settled when the toy is looked at next, and return when."""
-    async with asyncio.timeout(60):
-        while True:
-            due = manager.due(at("a"))
-            if due is not None and manager.is_idle and (after is None or due > after):
-                return due
-            await asyncio.sleep(0.005)
+async def next_due(manager: Manager, after: datetime | None = None) -> datetime:
+    """Wait until the manager is idle with a new due time of the toy, and return that time."""
+    due = await eventually(
+        lambda: manager.due(at("a")),
+        lambda due: due is not None and manager.is_idle and (after is None or due > after),
+        interval=0.005,
+    )
+    assert due is not None
+    return due
 
 
 @dataclass
 class Follower:
-    """A replica that leads for nobody until it is told to."""
+    """A replica that holds no lease until the test grants it."""
 
     leads: bool = False
 
@@ -435,7 +481,7 @@ class Follower:
         return self.leads
 
 
-async def test_a_replica_works_for_nobody_it_does_not_lead_and_for_all_once_it_does(client: Client) -> None:
+async def test_a_replica_reconciles_nothing_before_it_leads_and_everything_after(client: Client) -> None:
     lead, counting = Follower(), Toy(count_to(2))
     manager = Manager(client, [counting.controller()], WallClock(), structlog.get_logger(), lead=lead)
     async with asyncio.TaskGroup() as group:
@@ -443,11 +489,11 @@ async def test_a_replica_works_for_nobody_it_does_not_lead_and_for_all_once_it_d
         await manager.ready()
         await client.create(toy("a"))
         async with running(client, [replace(Toy(count_to(1)).controller(), name="other")]):
-            await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 1)
+            await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 1)
         assert counting.passes == []
 
         lead.leads = True
-        manager.look_at_everything()
+        manager.resync()
 
-        await until(client, at("a"), lambda obj: obj is not None and counted(obj) == 2)
+        await eventually(reader(client, at("a")), lambda obj: obj is not None and counted(obj) == 2)
         task.cancel()

@@ -7,8 +7,8 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.settings import Settings
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server

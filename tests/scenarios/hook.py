@@ -1,4 +1,4 @@
-"""A webhook for tests: an ordinary HTTP server that answers as the test says, and remembers what it heard."""
+"""A webhook for tests: an ordinary HTTP server that answers as the test says, and records its requests."""
 
 import asyncio
 import inspect
@@ -14,7 +14,7 @@ Said = dict[str, Any]
 Reply = Said | bytes | web.Response
 Answer = Callable[[Said], Reply | Awaitable[Reply]]
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 class Hook:
@@ -25,7 +25,7 @@ class Hook:
         self.paths: dict[str, Answer] = {}
         self.requests: list[Said] = []
         self.headers: list[dict[str, str]] = []
-        self.heard_paths: list[str] = []
+        self.request_paths: list[str] = []
         self.delay: float = 0.0
         self.url = ""
         self._news = asyncio.Condition()
@@ -33,7 +33,7 @@ class Hook:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         said = json.loads(await request.read())
         self.headers.append(dict(request.headers))
-        self.heard_paths.append(request.path)
+        self.request_paths.append(request.path)
         self.requests.append(said)
         async with self._news:
             self._news.notify_all()
@@ -48,19 +48,19 @@ class Hook:
 
     def on(self, path: str) -> list[Said]:
         """Return what was asked at one path."""
-        return [said for said, heard in zip(self.requests, self.heard_paths, strict=True) if heard == path]
+        return [said for said, heard in zip(self.requests, self.request_paths, strict=True) if heard == path]
 
     async def called(self, times: int, path: str = "") -> None:
         """Wait until it has been called so often."""
         try:
-            async with asyncio.timeout(PATIENCE), self._news:
+            async with asyncio.timeout(TIMEOUT), self._news:
                 await self._news.wait_for(lambda: self.count(path) >= times)
         except TimeoutError:
             raise AssertionError(f"called {self.count(path)} times at {path or 'any path'}") from None
 
-    async def heard(self, wanted: Callable[[Said], bool], since: int = 0) -> None:
+    async def received(self, wanted: Callable[[Said], bool], since: int = 0) -> None:
         """Wait until it has been asked something, at the earliest after so many calls."""
-        async with asyncio.timeout(PATIENCE), self._news:
+        async with asyncio.timeout(TIMEOUT), self._news:
             await self._news.wait_for(lambda: any(map(wanted, self.requests[since:])))
 
     def count(self, path: str = "") -> int:
@@ -71,10 +71,14 @@ class Hook:
         """Begin to count anew."""
         self.requests.clear()
         self.headers.clear()
-        self.heard_paths.clear()
+        self.request_paths.clear()
 
     async def called_again(self, path: str = "", times: int = 1) -> Said:
-        """Wait until it is called once more than it has been, and return what was said then."""
+        """
+        Wait until it is called once more than it has been, and return what was said then.
+
+        Not after a write that causes the call: the call may come before the response to the write.
+        """
         await self.called(self.count(path) + times, path)
         return (self.on(path) if path else self.requests)[-1]
 

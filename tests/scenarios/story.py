@@ -1,4 +1,9 @@
-"""One example, told on an embedded server of its own: its manifests are applied, and what it says is waited for."""
+"""
+One example, run on an embedded server of its own: its manifests are applied, and its states are waited for.
+
+At its end, what the families wrote on the first cluster is compared with what a
+simulation makes of it.
+"""
 
 import asyncio
 import socket
@@ -12,14 +17,20 @@ import yaml
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.core.definitions import DEFINITION, is_established
+from lamina.core.crd.kinds import DEFINITION, is_established
 from lamina.errors import Forbidden, NotFound, UnknownKind
 from lamina.objects import meta
+from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.metrics.prometheus import Metrics
+from lamina.runtime.metrics.recorder import Recorder
 from lamina.settings import Settings
+from lamina.testing.waiting import eventually
+from tests.scenarios.parity import Parity
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE = 120.0
+SECONDS = 120.0
+"""How long an example may take to get anywhere."""
 
 
 @dataclass
@@ -44,22 +55,26 @@ class Story:
             return
         kind = await self._served(obj)
         named = meta.with_metadata(obj, namespace=meta.namespace(obj) or "default") if kind else obj
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    await self.client.apply(named, manager="test", force=True)
-                    return
-                except Forbidden:
-                    # A namespace or its service account that is not quite there yet.
-                    await asyncio.sleep(0.02)
+
+        async def is_applied() -> bool:
+            try:
+                await self.client.apply(named, manager="test", force=True)
+            except Forbidden:
+                # The namespace or its service account does not exist yet.
+                return False
+            return True
+
+        await eventually(is_applied, seconds=SECONDS)
 
     async def _served(self, obj: Made) -> bool:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    return (await self.client.kind(obj["apiVersion"], obj["kind"])).namespaced
-                except UnknownKind:
-                    await asyncio.sleep(0.02)
+        async def find() -> Kind | None:
+            try:
+                return await self.client.kind(obj["apiVersion"], obj["kind"])
+            except UnknownKind:
+                return None
+
+        kind = await eventually(find, seconds=SECONDS)
+        return kind is not None and kind.namespaced
 
     def at(self, kind: str, name: str, namespace: str = "default", api_version: str = "v1") -> Ref:
         return Ref(api_version, kind, namespace, name)
@@ -77,17 +92,8 @@ class Story:
         await self.client.patch(ref, patch, manager="test")
 
     async def until(self, ref: Ref, is_so: Callable[[Made | None], bool]) -> Made:
-        """Wait until an object, or its absence, is as it should be."""
-        seen: Made | None = None
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    seen = await self.get(ref)
-                    if is_so(seen):
-                        return seen or {}
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"{ref} never became so; it is {seen}") from None
+        """Wait until an object, or its absence, meets a condition."""
+        return await eventually(lambda: self.get(ref), is_so, seconds=SECONDS) or {}
 
     async def until_there(self, ref: Ref) -> Made:
         return await self.until(ref, lambda obj: obj is not None)
@@ -107,16 +113,13 @@ class Story:
 
     async def until_names(self, kind: str, wanted: Sequence[str], api_version: str = "v1") -> None:
         """Wait until exactly these objects of a kind are in the namespace."""
-        seen: list[str] = []
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while seen != sorted(wanted):
-                    listing = await self.client.list((api_version, kind), "default")
-                    ignored = ("kube-root-ca.crt", "kubernetes")
-                    seen = sorted(meta.name(one) for one in listing.items if meta.name(one) not in ignored)
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"the {kind}s never became {wanted}; they are {seen}") from None
+
+        async def names() -> list[str]:
+            listing = await self.client.list((api_version, kind), "default")
+            ignored = ("kube-root-ca.crt", "kubernetes")
+            return sorted(meta.name(one) for one in listing.items if meta.name(one) not in ignored)
+
+        await eventually(names, lambda found: found == sorted(wanted), seconds=SECONDS)
 
 
 @asynccontextmanager
@@ -128,12 +131,26 @@ async def telling(
     settings = Settings(
         ephemeral=True, port=0, hooks=files, nodes=nodes, families=families, clusters=tuple(clusters)
     )
-    async with App(settings) as app:
+    metrics = _Metrics()
+    async with App(settings, metrics=metrics) as app:
+        metrics.parity.clients = {"": app.client()}
         yield Story(EXAMPLES / folder, app.client(), app.kubeconfig)
+        await metrics.parity.check()
+
+
+class _Metrics(Metrics):
+    """Collects the writes of the families for the parity check."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parity = Parity({})
+
+    def of(self, controller: str) -> Recorder:
+        return self.parity.recorder(controller)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port without a listener."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -146,16 +163,17 @@ async def serving(*command: str, by: str = sys.executable) -> AsyncIterator[int]
     said = [str(port) if word == "PORT" else word for word in command]
     process = await asyncio.create_subprocess_exec(by, *said)
     try:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                except OSError:
-                    await asyncio.sleep(0.02)
-                else:
-                    writer.close()
-                    break
+        await eventually(lambda: _accepts(port), seconds=SECONDS)
         yield port
     finally:
         process.kill()
         await process.wait()
+
+
+async def _accepts(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True

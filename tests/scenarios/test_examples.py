@@ -12,8 +12,9 @@ import pytest
 
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
+from lamina.testing.waiting import eventually
 from tests.bed import node
-from tests.scenarios.story import EXAMPLES, Story, serving, telling
+from tests.scenarios.story import EXAMPLES, SECONDS, Story, serving, telling
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -292,12 +293,15 @@ async def test_webhook_auth_lets_in_who_has_certificate_and_token(tmp_path: Path
         await story.edit(story.at("Secret", "hook-client"), {"data": {"token": "d3Jvbmc="}})
         await story.edit(story.parent("GuardedGreeting", "hello"), {"spec": {"text": "nobody"}})
 
-        async with asyncio.timeout(120):
-            told: list[str] = []
-            while not any("unsupported status code: 401" in one for one in told):
-                await asyncio.sleep(0.05)
-                events = (await story.client.list(("v1", "Event"), "default")).items
-                told = [one["message"] for one in events if one["reason"] == "SyncError"]
+        async def messages() -> list[str]:
+            events = (await story.client.list(("v1", "Event"), "default")).items
+            return [one["message"] for one in events if one["reason"] == "SyncError"]
+
+        await eventually(
+            messages,
+            lambda found: any("unsupported status code: 401" in one for one in found),
+            seconds=SECONDS,
+        )
         assert (await story.until_there(story.at("ConfigMap", "hello")))["data"] == {"text": "who goes there"}
 
 

@@ -22,7 +22,7 @@ async def test_fleet_gets_a_change_and_goes_back_from_a_broken_one() -> None:
         assert await images(story) == dict.fromkeys(clusters, "nginx:1")
         events = (await story.client.list(("v1", "Event"), "default")).items
         (late,) = [one["message"] for one in events if one["reason"] == "ProgressDeadlineExceeded"]
-        assert late.startswith("2 of 5 clusters not well within 15s, 0 tolerated: cluster1 (")
+        assert late.startswith("2 of 5 clusters not healthy within 15s, 0 tolerated: cluster1 (")
 
 
 def reason(obj: Made) -> str:

@@ -1,4 +1,4 @@
-"""The examples about processes: whose controllers run where, who takes over, and what is counted."""
+"""The examples about processes: which controllers run where, which replica takes over, and the metrics."""
 
 import asyncio
 import gzip
@@ -10,24 +10,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import aiohttp
 
 from lamina.clock import WallClock
-from lamina.families.every import Manner, chosen
+from lamina.control_plane.install import build_manager, install
+from lamina.families.registry import FamilyOptions, chosen
 from lamina.objects.selectors import parse_label_selector
-from lamina.product import install, product
-from lamina.runtime.calls import Calls
+from lamina.runtime.hooks.client import HookClient
 from tests.scenarios.story import EXAMPLES, Story, free_port, telling
 from tests.scenarios.test_examples import said, webhook
 
 
 async def test_target_label_selector_leaves_other_controllers_alone() -> None:
     reused = EXAMPLES / "update-strategy"
-    red = chosen("all", Manner(selector=parse_label_selector("team=red")))
+    red = chosen("all", FamilyOptions(selector=parse_label_selector("team=red")))
     told = telling("target-label-selector", hooks=False, families="none")
     async with told as story, webhook("update-strategy") as port:
         await install(story.client, red)
         await Story(reused, story.client).apply("kinds.yaml")
         await story.apply("controllers.yaml", "greetings.yaml", instead=(":8080", f":{port}"))
-        calls = Calls()
-        manager = product(story.client, red, WallClock(), calls)
+        calls = HookClient()
+        manager = build_manager(story.client, red, WallClock(), calls)
         running = asyncio.create_task(manager.run())
         try:
             await manager.ready()
@@ -56,15 +56,15 @@ async def test_leader_election_has_the_second_take_over_when_the_first_dies() ->
         )
         async with AsyncExitStack() as running:
             first = await running.enter_async_context(process(*command))
-            await heard(first, "Successfully acquired lease")
+            await until_logged(first, "Successfully acquired lease")
             second = await running.enter_async_context(process(*command))
-            await heard(second, "Attempting to acquire leader lease")
+            await until_logged(second, "Attempting to acquire leader lease")
             await shared.apply("places.yaml")
             await said(story, "default", {"names": "harbour"}, "places")
 
             first.kill()
 
-            await heard(second, "Successfully acquired lease")
+            await until_logged(second, "Successfully acquired lease")
             place = {"name": "quay", "labels": {"place": "yes"}}
             await story.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": place})
             await said(story, "default", {"names": "harbour\nquay"}, "places")
@@ -118,7 +118,7 @@ async def process(*words: str) -> AsyncIterator[Process]:
         await started.communicate()
 
 
-async def heard(process: Process, words: str) -> None:
+async def until_logged(process: Process, words: str) -> None:
     """Wait until a process says something."""
     assert process.stderr is not None
     async with asyncio.timeout(120):

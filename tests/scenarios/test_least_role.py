@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lamina.cli.rbac import rbac
+from lamina.cli.commands.rbac import rbac
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import Access, read_kubeconfig
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
-from lamina.families.every import chosen
-from lamina.hooks.files import Hooks
+from lamina.control_plane.install import apply_controllers, build_manager, install
+from lamina.families.registry import chosen
+from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
 from lamina.objects import meta
-from lamina.product import declare, install, product
-from lamina.runtime.calls import Calls
+from lamina.runtime.hooks.client import HookClient
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.story import Story
@@ -75,11 +75,11 @@ async def test_a_controller_runs_with_the_least_role(tmp_path: Path) -> None:
         robot = Client(HttpTransport(await account(admin, access, file)))
         hooks = Hooks([file], log)
         await hooks.start()
-        calls = Calls(local=hooks.find)
-        manager = product(robot, families, WallClock(), calls)
+        calls = HookClient(local=hooks.find)
+        manager = build_manager(robot, families, WallClock(), calls)
         running = asyncio.create_task(manager.run())
         try:
-            await declare(robot, hooks.manifests)
+            await apply_controllers(robot, hooks.manifests)
             await manager.ready()
             await story.apply("parent.yaml")
             parent, last = story.parent("Set", "a"), story.at("ConfigMap", "a-1")

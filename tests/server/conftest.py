@@ -1,8 +1,8 @@
 """
-What the tests of the HTTP layer share.
+Fixtures of the HTTP tests.
 
-They run on uvloop, which carries the server in earnest, and on the loop that
-comes with Python, which carries it where it is embedded.
+They run on uvloop, which the server uses, and on asyncio's own loop, which an embedding
+program may use.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import uvloop
 
 from lamina.app import App
 from lamina.logs import log
-from lamina.server.certificates import Certificates, ensure_certificates
+from lamina.server.tls.certificates import Certificates, ensure_certificates
 from lamina.settings import Settings
 
 _ON_THE_WIRE = ("test_http", "test_identity", "test_operation")
@@ -28,7 +28,7 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """What TLS needs, for servers of a test's own."""
+    """TLS files for servers of a test."""
     return ensure_certificates(
         tmp_path_factory.mktemp("pki"), ["127.0.0.1", "localhost"], "admin", ["system:masters"]
     )
@@ -36,14 +36,14 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def app() -> AsyncIterator[App]:
-    """A whole control plane that keeps nothing."""
+    """An ephemeral control plane."""
     async with App(Settings(ephemeral=True, port=0, simulate="off")) as running:
         yield running
 
 
 @pytest.fixture
 def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """What has been written to the log since the last time one asked."""
+    """Returns what was logged since the last call."""
     log.configure("warning", "text")
     yield lambda: capsys.readouterr().err
     log.configure("warning", "text")

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lamina.objects.types import Made
-from lamina.server.bucket import Window
-from lamina.server.log import ROW_LIMIT, Log
-from lamina.server.memory import MemoryStore
-from lamina.server.sqlite import SqliteStore
-from lamina.server.store import Event, Follower, Key, Row
+from lamina.server.storage.bucket_history import Window
+from lamina.server.storage.log_store import ROW_LIMIT, LogStore
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.server.storage.sqlite import SqliteStore
+from lamina.server.storage.store import Cursor, Event, Key, Row
 
 STORES = ("sqlite", "memory")
 
@@ -19,8 +19,8 @@ STORES = ("sqlite", "memory")
 @asynccontextmanager
 async def opened(
     which: str, data_dir: Path, *, window: Window | None = None, row_limit: int = ROW_LIMIT
-) -> AsyncIterator[Log]:
-    store: Log = (
+) -> AsyncIterator[LogStore]:
+    store: LogStore = (
         MemoryStore(window=window, row_limit=row_limit)
         if which == "memory"
         else SqliteStore.open(data_dir, window=window, row_limit=row_limit)
@@ -40,12 +40,12 @@ def obj(name: str, namespace: str = "default", **data: str) -> Made:
 
 
 async def put(
-    store: Log, name: str, namespace: str = "default", bucket: str = "configmaps", **data: str
+    store: LogStore, name: str, namespace: str = "default", bucket: str = "configmaps", **data: str
 ) -> Row:
     return await store.append(key(name, namespace, bucket), obj(name, namespace, **data))
 
 
-async def drop(store: Log, name: str, namespace: str = "default", bucket: str = "configmaps") -> Row:
+async def drop(store: LogStore, name: str, namespace: str = "default", bucket: str = "configmaps") -> Row:
     return await store.append(key(name, namespace, bucket), obj(name, namespace), deleted=True)
 
 
@@ -53,18 +53,18 @@ def names(rows: Sequence[Row]) -> list[str]:
     return [f"{row.key.namespace}/{row.key.name}" for row in rows]
 
 
-def told(events: Sequence[Event]) -> list[tuple[str, str]]:
-    """Return what events say, as a watch would."""
-    return list(_told(events))
+def as_watch(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """Return events in the form of a watch."""
+    return list(_as_watch(events))
 
 
-def _told(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+def _as_watch(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
     for row, previous in events:
         yield ("DELETED" if row.deleted else "MODIFIED" if previous else "ADDED"), row.key.name
 
 
-async def collect(follower: Follower, count: int) -> list[Event]:
-    """Read until there are so many events."""
+async def collect(follower: Cursor, count: int) -> list[Event]:
+    """Read a number of events."""
     events: list[Event] = []
     while len(events) < count:
         events += await anext(follower)

@@ -1,4 +1,4 @@
-"""Pods and what else is in the cluster: accounts that come late, budgets that two evictions share."""
+"""Pods that depend on other objects: service accounts that are created late, budgets that evictions share."""
 
 import asyncio
 from typing import Any
@@ -7,10 +7,12 @@ import orjson
 import pytest
 
 from lamina.app import App
-from lamina.server.assembly import assemble
-from lamina.server.identity import Authenticator
-from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Request
+from lamina.server.api.assembly import assemble
+from lamina.server.api.authn import Authenticator
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.testing.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,7 +26,7 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 
 
 class Alone:
-    """An API server without anybody who reacts to what is in it."""
+    """An API server without controllers."""
 
     def __init__(self, app: App) -> None:
         self._api = assemble(MemoryStore(), app.clock.now, Authenticator({}), {})
@@ -38,7 +40,7 @@ class Alone:
         return answer.status, orjson.loads(answer.body)
 
     async def furnish(self) -> None:
-        """Make a namespace and its account."""
+        """Create a namespace and its service account."""
         await self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
         await self.ask("POST", "/api/v1/namespaces/n/serviceaccounts", {"metadata": {"name": "default"}})
 
@@ -48,7 +50,7 @@ class Alone:
         assert (await self.ask("PATCH", f"{PODS}/{name}/status", {"status": status}))[0] == 200
 
     async def allow(self, allowed: int) -> None:
-        """Make a budget, and say of it what somebody has worked out."""
+        """Create a budget, with a status as the disruption controller writes it."""
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
         await self.ask("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
         status = {
@@ -146,12 +148,12 @@ async def test_an_eviction_that_loses_against_another_writer_pays_once(app: App)
     await alone.run_pod("p")
 
     async def disturb() -> int:
-        # The kubelet, say, writes as soon as the pod says that it is to go.
-        while True:
-            pod = (await alone.ask("GET", f"{PODS}/p"))[1]
-            if any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"]):
-                break
-            await asyncio.sleep(0)
+        # For example the kubelet, which writes when the pod begins to terminate.
+        await eventually(
+            lambda: alone.ask("GET", f"{PODS}/p"),
+            lambda found: any(one["type"] == "DisruptionTarget" for one in found[1]["status"]["conditions"]),
+            interval=0,
+        )
         return (await alone.ask("PATCH", f"{PODS}/p/status", {"status": {"message": "bye"}}))[0]
 
     evicted, disturbed = await asyncio.gather(
@@ -170,7 +172,7 @@ async def test_a_pod_that_was_made_again_meanwhile_is_paid_for_again(app: App) -
     await alone.allow(1)
     await alone.run_pod("p")
 
-    # While the budget is being charged, the pod goes by other hands and another takes its name.
+    # While the budget is updated, the pod is deleted and another one created with its name.
     evicted, *others = await asyncio.gather(
         alone.evict("p"),
         alone.ask("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0}),

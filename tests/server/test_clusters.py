@@ -1,4 +1,4 @@
-"""Several clusters under one server, and what none of them learns of another."""
+"""Several clusters on one server, and their isolation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,12 +15,14 @@ from lamina.client.client import Client
 from lamina.errors import Gone, Unavailable, UnknownKind
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from lamina.server.gate import Entry, Gate
-from lamina.server.request import ADMIN, Request
-from lamina.server.store import Key
+from lamina.server.http.cluster_router import ClusterRoute, ClusterRouter
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN
+from lamina.server.storage.store import Key
 from lamina.settings import Settings
-from tests.runtime.cluster import at, config_map, definition, until, until_gone, until_there
-from tests.server.several import client_of, lasting
+from lamina.testing.waiting import eventually
+from tests.runtime.cluster import at, config_map, definition, reader, wait_created, wait_deleted
+from tests.server.several_clusters import client_of, persistent_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,7 +48,7 @@ async def names(app: App, path: str) -> list[str]:
     return [one["metadata"]["name"] for one in listed["items"]]
 
 
-# Apart
+# Isolation
 
 
 async def test_objects_of_one_name_in_two_clusters_are_two_objects(app: App) -> None:
@@ -73,7 +75,7 @@ async def test_a_kind_that_one_cluster_defines_is_unknown_to_the_others(app: App
     crd = await east.create(definition("gadgets", "Gadget"))
     gadget: Made = {"apiVersion": "runtime.example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
     gadget["metadata"]["namespace"] = "default"
-    await until(east, meta.ref(crd), lambda one: "conditions" in (one or {}).get("status", {}))
+    await eventually(reader(east, meta.ref(crd)), lambda one: "conditions" in (one or {}).get("status", {}))
     await east.create(gadget)
 
     with pytest.raises(UnknownKind):
@@ -189,7 +191,7 @@ async def test_a_namespace_ends_in_its_own_cluster(app: App) -> None:
         await client.create(config_map("inside", "shared"))
 
     await east.delete(shared)
-    await until_gone(east, shared)
+    await wait_deleted(east, shared)
 
     assert meta.name(await west.get(at("inside", "shared"))) == "inside"
 
@@ -200,10 +202,10 @@ async def test_an_owner_in_another_cluster_is_no_owner(app: App) -> None:
     await east.create(config_map("owned", "default", owner))
     await west.create(config_map("orphan", "default", owner))
 
-    await until_gone(west, at("orphan"))
+    await wait_deleted(west, at("orphan"))
     assert meta.name(await east.get(at("owned"))) == "owned"
     await east.delete(at("owner"))
-    await until_gone(east, at("owned"))
+    await wait_deleted(east, at("owned"))
 
 
 async def test_each_cluster_counts_its_own_requests_and_objects(app: App) -> None:
@@ -252,7 +254,7 @@ async def test_the_clock_is_wound_for_all_clusters_by_who_administers_the_server
         assert (cluster.clock.now() - before).total_seconds() >= 3600
 
 
-# The pages of the server
+# The clusters API
 
 
 async def test_the_list_of_clusters_names_where_each_is(app: App) -> None:
@@ -266,17 +268,17 @@ async def test_the_list_of_clusters_names_where_each_is(app: App) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("PUT", "/clusters/Up", 400, '"Up" is no name for a cluster: a lowercase RFC 1123 label'),
+        ("PUT", "/clusters/Up", 400, '"Up" is not a valid cluster name: a lowercase RFC 1123 label'),
         ("PUT", "/clusters/" + "a" * 64, 400, "must be no more than 63"),
-        ("PUT", "/clusters/lamina", 400, '"lamina" is the first cluster, which is there already'),
-        ("PUT", "/clusters/default", 400, '"default" is the first cluster, which is there already'),
+        ("PUT", "/clusters/lamina", 400, '"lamina" is the first cluster, which already exists'),
+        ("PUT", "/clusters/default", 400, '"default" is the first cluster, which already exists'),
         ("DELETE", "/clusters/lamina", 409, "the first cluster stays for as long as its server runs"),
         ("DELETE", "/clusters/nobody", 404, 'there is no cluster "nobody"'),
         ("GET", "/clusters/nobody", 404, 'there is no cluster "nobody"'),
         ("GET", "/clusters/nobody/api/v1/pods", 404, 'there is no cluster "nobody"'),
         ("GET", "/clusters/lamina/api/v1/pods", 404, "leave out /clusters/lamina"),
-        ("POST", "/clusters", 405, "the list of clusters takes GET"),
-        ("PATCH", "/clusters/east", 405, "a cluster takes GET, PUT and DELETE"),
+        ("POST", "/clusters", 405, "the list of clusters supports GET"),
+        ("PATCH", "/clusters/east", 405, "a cluster supports GET, PUT and DELETE"),
     ],
 )
 async def test_what_cannot_be_is_refused_in_words(
@@ -303,7 +305,7 @@ async def test_a_document_that_has_moved_has_moved_within_its_cluster(app: App) 
     assert dict(answer.headers)["location"].startswith("/clusters/east/openapi/v3/api/v1?hash=")
 
 
-# Coming and going
+# Adding and removing
 
 
 async def test_a_cluster_that_is_added_works_at_once_and_adding_it_again_changes_nothing(app: App) -> None:
@@ -343,7 +345,7 @@ async def test_a_cluster_that_is_removed_leaves_nothing_behind(app: App) -> None
 
 
 async def _all_of(client: Client, version: str) -> list[str]:
-    """Return everything that a watch hears until it ends."""
+    """Return all events of a watch until it ends."""
     kind = await client.kind("v1", "ConfigMap")
     async with aclosing(client.watch(kind, version=version)) as events:
         return [meta.name(event["object"]) async for event in events if event["type"] != "BOOKMARK"]
@@ -375,74 +377,74 @@ async def test_of_many_who_add_one_cluster_at_once_one_does(app: App) -> None:
     assert len({told["token"] for _, told in answers}) == 1
 
 
-async def test_an_end_goes_on_without_whoever_asked_for_it(app: App) -> None:
+async def test_a_removal_continues_without_its_client(app: App) -> None:
     await ask(app, "PUT", "/clusters/leaving")
     asked = asyncio.create_task(app.clusters.remove("leaving"))
-    while "leaving" in app.clusters.tokens:  # noqa: ASYNC110 (nobody tells when)
+    while "leaving" in app.clusters.tokens:  # noqa: ASYNC110 (no event to wait for)
         await asyncio.sleep(0)
     asked.cancel()
 
-    # Whoever comes next waits for their turn.
+    # The next request waits.
     status, _ = await ask(app, "PUT", "/clusters/leaving")
 
     assert status == 201
     await client_of(app, "leaving").create(config_map("at-work"))
 
 
-async def test_an_end_that_nobody_waits_for_leaves_nothing_behind(app: App) -> None:
+async def test_a_removal_whose_client_disconnects_leaves_nothing_behind(app: App) -> None:
     await ask(app, "PUT", "/clusters/alone")
     (place,) = {name.partition("/")[0] for name in app.store._buckets if name.startswith("alone.")}
     asked = asyncio.create_task(app.clusters.remove("alone"))
-    while "alone" in app.clusters.tokens:  # noqa: ASYNC110 (nobody tells when)
+    while "alone" in app.clusters.tokens:  # noqa: ASYNC110 (no event to wait for)
         await asyncio.sleep(0)
     asked.cancel()
 
     async with asyncio.timeout(30):
-        while "alone" in app.clusters._records():  # noqa: ASYNC110 (nobody tells when)
+        while "alone" in app.clusters._records():  # noqa: ASYNC110 (no event to wait for)
             await asyncio.sleep(0)
     assert app.store.buckets(place) == []
 
 
-# What lasts
+# Persistence
 
 
 async def test_clusters_and_all_in_them_are_found_again(tmp_path: Path) -> None:
-    async with lasting(tmp_path, "east", "west") as app:
+    async with persistent_app(tmp_path, "east", "west") as app:
         await client_of(app, "east").create(config_map("kept"))
         tokens = app.clusters.tokens
         await ask(app, "DELETE", "/clusters/west")
 
-    async with lasting(tmp_path, "north") as app:
+    async with persistent_app(tmp_path, "north") as app:
         assert [cluster.name for cluster in app.clusters] == ["", "east", "north"]
         assert app.clusters.tokens["east"] == tokens["east"]
         assert meta.name(await client_of(app, "east").get(at("kept"))) == "kept"
 
 
 async def test_no_cluster_is_added_to_a_server_that_stops(tmp_path: Path) -> None:
-    async with lasting(tmp_path) as app:
+    async with persistent_app(tmp_path) as app:
         await app.clusters.stop()
 
         with pytest.raises(Unavailable, match="the server is stopping"):
             await app.clusters.add("late")
 
-    async with lasting(tmp_path) as app:
+    async with persistent_app(tmp_path) as app:
         assert [cluster.name for cluster in app.clusters] == [""]
 
 
 async def test_an_end_that_was_cut_short_is_finished_at_the_next_start(tmp_path: Path) -> None:
-    async with lasting(tmp_path, "east") as app:
+    async with persistent_app(tmp_path, "east") as app:
         await client_of(app, "east").create(config_map("kept"))
         place = next(name for name in app.store._buckets if name.startswith("east.")).partition("/")[0]
         (row,) = app.store.list("/clusters").rows
         await app.store.append(row.key, {**orjson.loads(row.value), "ending": True})
 
-    async with lasting(tmp_path) as app:
+    async with persistent_app(tmp_path) as app:
         assert [cluster.name for cluster in app.clusters] == [""]
         assert app.store.buckets(place) == []
         assert not app.store.list("/clusters").rows
 
 
-# Working
+# Controllers
 
 
 async def test_workloads_run_on_every_cluster(tmp_path: Path) -> None:
@@ -462,14 +464,15 @@ async def test_workloads_run_on_every_cluster(tmp_path: Path) -> None:
     }
     async with App(settings) as app:
         for client in (client_of(app, ""), client_of(app, "east")):
-            await until_there(client, Ref("v1", "ServiceAccount", "default", "default"))
+            await wait_created(client, Ref("v1", "ServiceAccount", "default", "default"))
             await client.create(web)
-            await until(
-                client, meta.ref(web), lambda one: (one or {}).get("status", {}).get("readyReplicas") == 2
+            await eventually(
+                reader(client, meta.ref(web)),
+                lambda one: (one or {}).get("status", {}).get("readyReplicas") == 2,
             )
 
 
-async def test_who_waits_until_nobody_has_anything_to_do_waits_for_every_cluster() -> None:
+async def test_waiting_until_the_server_is_settled_waits_for_every_cluster() -> None:
     settings = Settings(ephemeral=True, port=0, families="none", simulate="controllers", clusters=("east",))
     labels = {"app": "web"}
     made: Made = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
@@ -481,7 +484,7 @@ async def test_who_waits_until_nobody_has_anything_to_do_waits_for_every_cluster
     }
     async with App(settings) as app:
         east = client_of(app, "east")
-        await until_there(east, Ref("v1", "ServiceAccount", "default", "default"))
+        await wait_created(east, Ref("v1", "ServiceAccount", "default", "default"))
         await app.settled()
         await east.create(web)
 
@@ -491,7 +494,7 @@ async def test_who_waits_until_nobody_has_anything_to_do_waits_for_every_cluster
 
 
 async def test_what_is_compacted_is_gone_for_every_cluster(tmp_path: Path) -> None:
-    async with lasting(tmp_path, "east") as app:
+    async with persistent_app(tmp_path, "east") as app:
         east = client_of(app, "east")
         version = meta.resource_version(await east.create(config_map("a")))
         await client_of(app, "").create(config_map("b"))
@@ -504,12 +507,12 @@ async def test_what_is_compacted_is_gone_for_every_cluster(tmp_path: Path) -> No
 
 
 async def test_a_cluster_that_is_not_reached_yet_is_not_said_to_be_unknown(app: App) -> None:
-    """Whoever hears that it is not there, or that nobody knows them, goes away for good."""
-    gate = Gate(Entry(app.cluster.api, app.cluster.authenticator), app.clusters)
+    """A client that gets NotFound or Unauthorized gives up permanently."""
+    gate = ClusterRouter(ClusterRoute(app.cluster.api, app.cluster.authenticator), app.clusters)
     request = Request("GET", "/clusters/east/api/v1/namespaces", user=ADMIN)
 
     with pytest.raises(Unavailable):
-        gate.identify(Request("GET", "/clusters/east/api/v1/namespaces"))
+        gate.authenticate(Request("GET", "/clusters/east/api/v1/namespaces"))
     assert (await gate.handle(request)).status == 503
 
     gate.is_complete = True

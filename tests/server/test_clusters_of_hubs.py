@@ -1,4 +1,4 @@
-"""Clusters of a server whose first cluster is a hub, was one, or is told not to listen."""
+"""Clusters of a server whose first cluster is a hub, was one, or does not respond."""
 
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ from lamina.app import App
 from lamina.errors import InternalError, NotFound, Unavailable
 from lamina.faults import Fault, Refuse, Silence
 from lamina.objects.types import Made, Ref
-from lamina.server.gate import FIRST
+from lamina.server.http.cluster_router import FIRST_CLUSTER
 from lamina.settings import Settings
-from tests.runtime.cluster import at, config_map, until_gone, until_there
-from tests.server.several import client_of, lasting
+from tests.runtime.cluster import at, config_map, wait_created, wait_deleted
+from tests.server.several_clusters import client_of, persistent_app
 
 CLUSTER = Ref("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "a")
 WORKS = ("work.open-cluster-management.io/v1", "ManifestWork")
@@ -28,35 +28,32 @@ async def test_an_end_that_the_hub_did_not_hear_of_is_told_again() -> None:
     settings = Settings(ephemeral=True, port=0, clusters=("a",), families="manifestwork")
     async with App(settings) as app:
         hub = client_of(app, "")
-        await until_there(hub, Ref("v1", "Namespace", "", "a"))
+        await wait_created(hub, Ref("v1", "Namespace", "", "a"))
         await hub.create(work("old", "a"))
-        await until_there(client_of(app, "a"), at("old"))
+        await wait_created(client_of(app, "a"), at("old"))
         fault = app.cluster.api.faults.add(Refuse(code=500, verbs=("list",), resources=("manifestworks",)))
 
         await app.clusters.remove("a")
-        assert [one["name"] for one in app.clusters.listed()] == [FIRST]
+        assert [one["name"] for one in app.clusters.list_clusters()] == [FIRST_CLUSTER]
         with pytest.raises(Unavailable, match="is still ending"):
             await app.clusters.add("a")
         assert (await hub.get(Ref(*WORKS, "a", "old")))["spec"]
         app.cluster.api.faults.remove(fault.id)
 
-        await until_gone(hub, Ref(*WORKS, "a", "old"))
-        await until_gone(hub, Ref("v1", "Namespace", "", "a"))
+        await wait_deleted(hub, Ref(*WORKS, "a", "old"))
+        await wait_deleted(hub, Ref("v1", "Namespace", "", "a"))
         await app.clusters.add("a")
-        await until_there(hub, Ref("v1", "Namespace", "", "a"))
+        await wait_created(hub, Ref("v1", "Namespace", "", "a"))
         await app.settled()
         assert not (await hub.list(WORKS, "a")).items
 
 
 @pytest.mark.parametrize("fault", [Refuse(code=500, resources=("managedclusters",)), Silence()])
-async def test_a_hub_that_was_not_told_of_a_cluster_hears_of_it_later(
-    fault: Fault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lamina.clusters._PATIENCE", 0.1)
+async def test_a_hub_that_was_not_told_of_a_cluster_hears_of_it_later(fault: Fault) -> None:
     settings = Settings(ephemeral=True, port=0, clusters=("b",), families="manifestwork")
-    async with App(settings) as app:
+    async with App(settings, hub_timeout=0.1) as app:
         hub = client_of(app, "")
-        await until_there(hub, Ref("v1", "Namespace", "", "b"))
+        await wait_created(hub, Ref("v1", "Namespace", "", "b"))
         broken = app.cluster.api.faults.add(fault)
 
         await app.clusters.add("a")
@@ -66,8 +63,8 @@ async def test_a_hub_that_was_not_told_of_a_cluster_hears_of_it_later(
         await app.clusters.remove("b")
         app.cluster.api.faults.remove(broken.id)
 
-        assert (await until_there(hub, CLUSTER))["spec"]["hubAcceptsClient"]
-        await until_gone(hub, CLUSTER._replace(name="b"))
+        assert (await wait_created(hub, CLUSTER))["spec"]["hubAcceptsClient"]
+        await wait_deleted(hub, CLUSTER._replace(name="b"))
         with pytest.raises(NotFound):
             await hub.get(CLUSTER._replace(name="brief"))
 
@@ -78,21 +75,21 @@ async def test_a_cluster_that_ends_while_its_hub_is_none_leaves_nothing_to_the_n
 ) -> None:
     hub = Settings(data=tmp_path, port=0, clusters=("a", "b"), families="manifestwork")
     async with App(hub) as app:
-        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await wait_created(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
         await client_of(app, "").create(work("old", "a"))
-        await until_there(client_of(app, "a"), at("old"))
+        await wait_created(client_of(app, "a"), at("old"))
 
     async with App(Settings(data=tmp_path, port=0, **meanwhile)) as app:
         theirs = {"spec": {"managedClusterClientConfigs": [{"url": "https://elsewhere"}]}}
         await client_of(app, "").patch(CLUSTER._replace(name="b"), theirs)
         await app.clusters.remove("a")
         await app.clusters.remove("b")
-        await until_gone(client_of(app, ""), CLUSTER)
-        await until_gone(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
-        assert await client_of(app, "").get(CLUSTER._replace(name="b")), "somebody else's by now"
+        await wait_deleted(client_of(app, ""), CLUSTER)
+        await wait_deleted(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        assert await client_of(app, "").get(CLUSTER._replace(name="b")), "another manager owns it by now"
 
     async with App(hub) as app:
-        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await wait_created(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
         await app.settled()
         assert not (await client_of(app, "").list(WORKS, "a")).items
 
@@ -105,10 +102,10 @@ async def test_a_hub_knows_where_its_clusters_are_after_a_start_elsewhere(tmp_pa
             assert known["spec"]["managedClusterClientConfigs"] == [{"url": app.clusters.address("a")}]
 
 
-# In spite of others
+# With other failures
 
 
-async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_path: Path) -> None:
+async def test_a_webhook_without_a_server_keeps_no_control_plane_from_starting(tmp_path: Path) -> None:
     everything = {
         "name": "all.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1"},
@@ -118,10 +115,10 @@ async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_pa
         "admissionReviewVersions": ["v1"],
     }
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    async with lasting(tmp_path) as app:
+    async with persistent_app(tmp_path) as app:
         await client_of(app, "").create({**kind, "metadata": {"name": "all"}, "webhooks": [everything]})
 
-    # Much has to be written that was not there: a kind of storage, the kinds of a hub, and a cluster of it.
+    # Many objects have to be written: a storage kind, the kinds of a hub, and a cluster of it.
     settings = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
     async with App(settings) as app:
         assert (await client_of(app, "").get(CLUSTER))["spec"]["hubAcceptsClient"]
@@ -130,12 +127,12 @@ async def test_a_webhook_that_nobody_serves_keeps_no_server_from_starting(tmp_pa
 
 
 async def test_an_end_that_was_cut_short_while_the_hub_is_none_goes_on_where_it_was(tmp_path: Path) -> None:
-    """What says whose all of it is goes last."""
+    """The record of the cluster is deleted last."""
     hub = Settings(data=tmp_path, port=0, clusters=("a",), families="manifestwork")
     async with App(hub) as app:
-        await until_there(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
+        await wait_created(client_of(app, ""), Ref("v1", "Namespace", "", "a"))
         await client_of(app, "").create(work("old", "a"))
-        await until_there(client_of(app, "a"), at("old"))
+        await wait_created(client_of(app, "a"), at("old"))
 
     async with App(Settings(data=tmp_path, port=0, families="none")) as app:
         first = client_of(app, "")
@@ -145,5 +142,5 @@ async def test_an_end_that_was_cut_short_while_the_hub_is_none_goes_on_where_it_
 
         app.cluster.api.faults.remove(fault.id)
 
-        await until_gone(first, Ref(*WORKS, "a", "old"))
-        await until_gone(first, CLUSTER)
+        await wait_deleted(first, Ref(*WORKS, "a", "old"))
+        await wait_deleted(first, CLUSTER)

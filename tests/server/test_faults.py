@@ -1,4 +1,4 @@
-"""The server breaks what it is told to break, for whoever asks, and mends it again."""
+"""Fault injection in the server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client, Listing
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import (
     BadRequest,
     Forbidden,
@@ -25,7 +25,7 @@ from lamina.errors import (
 from lamina.faults import Cut, Expire, Fault, Refuse, Silence, Slow, Stale, shown
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref, WatchEvent
-from lamina.server.request import Identity
+from lamina.server.identity import Identity
 from lamina.settings import Settings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -42,7 +42,7 @@ async def app() -> AsyncIterator[App]:
 
 @pytest_asyncio.fixture(params=["inprocess", "http"], loop_scope="module")
 async def client(app: App, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    """Somebody who meets the faults; what they made is gone in the end, and so are the faults."""
+    """A client that the faults apply to; its objects and the faults are removed at the end."""
     made = app.client() if request.param == "inprocess" else Client(HttpTransport(read_kubeconfig(app.kubeconfig)))  # fmt: skip
     await made.discover()
     yield made
@@ -65,7 +65,7 @@ async def listed(client: Client) -> list[str]:
 
 
 async def still_waiting(work: Awaitable[Any]) -> asyncio.Task[Any]:
-    """Start something that gets no answer, and see that it gets none while others are answered."""
+    """Start a request that gets no response, and check that it gets none while others do."""
     task = asyncio.ensure_future(work)
     for _ in range(50):
         await asyncio.sleep(0.001)
@@ -73,7 +73,7 @@ async def still_waiting(work: Awaitable[Any]) -> asyncio.Task[Any]:
     return task
 
 
-async def test_a_silent_server_answers_nobody_until_the_fault_is_taken_back(app: App, client: Client) -> None:
+async def test_a_silent_server_does_not_respond_until_the_fault_is_removed(app: App, client: Client) -> None:
     app.api.faults.add(Silence())
 
     reading = await still_waiting(client.get(Ref("v1", "Namespace", "", "default")))
@@ -82,27 +82,27 @@ async def test_a_silent_server_answers_nobody_until_the_fault_is_taken_back(app:
     assert meta.name(await reading) == "default"
 
 
-async def test_clients_in_the_process_give_up_on_a_silent_server_too(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lamina.embedded.PATIENCE", 0.01)
-    client = app.client()
-    await client.discover()
-    app.api.faults.add(Silence())
+async def test_clients_in_the_process_give_up_on_a_silent_server_too() -> None:
+    async with App(Settings(ephemeral=True, port=0, simulate="off"), client_timeout=0.01) as app:
+        client = app.client()
+        await client.discover()
+        app.api.faults.add(Silence())
 
-    with pytest.raises(Unreachable, match="GET /api/v1/namespaces/default: no answer within 0.01 seconds"):
-        await client.get(Ref("v1", "Namespace", "", "default"))
-    app.api.faults.clear()
+        with pytest.raises(
+            Unreachable, match="GET /api/v1/namespaces/default: no answer within 0.01 seconds"
+        ):
+            await client.get(Ref("v1", "Namespace", "", "default"))
+        app.api.faults.clear()
 
 
-async def test_a_silent_server_has_not_heard_whoever_has_left_by_the_time_it_is_mended(
+async def test_a_request_that_is_cancelled_during_a_silence_is_not_carried_out(
     app: App, client: Client
 ) -> None:
     app.api.faults.add(Silence(verbs=("create",)))
-    hasty = Client(HttpTransport(read_kubeconfig(app.kubeconfig), timeout=0.2))
+    no_timeout = Client(HttpTransport(read_kubeconfig(app.kubeconfig), timeout=0.2))
     with pytest.raises(Unreachable):
-        await hasty.create(config_map("unheard"))
-    await hasty.close()
+        await no_timeout.create(config_map("unheard"))
+    await no_timeout.close()
 
     waiting = await still_waiting(client.create(config_map("patient")))
     app.api.faults.clear()
@@ -114,7 +114,7 @@ async def test_a_silent_server_has_not_heard_whoever_has_left_by_the_time_it_is_
 async def test_a_write_whose_answer_is_lost_has_been_carried_out(app: App, client: Client) -> None:
     app.api.faults.add(Refuse(code=500, verbs=("create",), after=True))
 
-    with pytest.raises(InternalError, match="Internal error occurred: fault refuse-"):
+    with pytest.raises(InternalError, match="Internal error occurred: injected by fault refuse-"):
         await client.create(config_map("lost"))
 
     assert await listed(client) == ["lost"]
@@ -139,11 +139,11 @@ async def test_a_slow_answer_comes_and_comes_at_once_when_the_fault_is_gone(app:
     assert isinstance(await reading, Listing)
     app.api.faults.add(Slow(seconds=0.01))
     await client.get(Ref("v1", "Namespace", "", "default"))
-    # Whoever else asks for something meanwhile meets it too.
+    # The fault applies to other requests too.
     assert app.api.faults.entries[0].met >= 1
 
 
-async def test_whoever_is_asked_to_come_back_later_does(app: App, client: Client) -> None:
+async def test_a_refusal_with_retry_after_is_retried(app: App, client: Client) -> None:
     app.api.faults.add(Refuse(code=429, retry_after=1, times=1, verbs=("list",)))
 
     assert await listed(client) == []
@@ -170,7 +170,7 @@ async def test_others_are_not_concerned(app: App, client: Client) -> None:
 
 
 class Watching:
-    """Somebody who watches, and what they were told."""
+    """A watch and its events."""
 
     def __init__(self, client: Client, version: str = "") -> None:
         self._events = client.watch(
@@ -261,7 +261,7 @@ async def test_a_list_that_goes_on_is_told_so_and_how_to_go_on_all_the_same(app:
     assert [meta.name(one) for one in rest.items] == ["c"]
 
 
-# ── the past ──
+# ── stale reads ──
 
 
 async def test_reads_can_show_the_cluster_as_it_was(app: App, client: Client) -> None:
@@ -288,7 +288,7 @@ async def test_reads_can_lag_behind_by_some_versions(app: App, client: Client) -
     app.api.faults.add(Stale(versions=1))
 
     assert await listed(client) == ["a", "b"]
-    # Whoever says what they have seen is shown no less.
+    # A read that names a version is at least as new.
     newest = meta.resource_version(await app.client().patch(at("a"), {"data": {"x": "y"}}))
     page = await client.page(MAPS, "default", labels="test=faults", version=newest)
     assert [one.get("data") for one in page.items][:1] == [{"x": "y"}]
@@ -331,10 +331,10 @@ async def test_a_stale_watch_tells_what_was_and_the_rest_when_the_fault_is_gone(
     await watch.close()
 
 
-# ── the page ──
+# ── the administration API ──
 
 
-async def told(client: Client, method: str, path: str = "", body: object = None) -> Any:
+async def faults_request(client: Client, method: str, path: str = "", body: object = None) -> Any:
     sent = orjson.dumps(body) if body is not None else None
     return orjson.loads(await client.request(method, f"/lamina/faults{path}", body=sent))
 
@@ -342,16 +342,16 @@ async def told(client: Client, method: str, path: str = "", body: object = None)
 async def test_faults_are_set_shown_and_taken_back_over_http_whatever_is_broken(
     app: App, client: Client
 ) -> None:
-    assert await told(client, "GET") == {"faults": []}
+    assert await faults_request(client, "GET") == {"faults": []}
 
-    made = await told(client, "POST", body={"fault": "silence", "verbs": ["get", "list"]})
-    assert await told(client, "GET") == {"faults": [{**made, "met": 0}]}
-    replaced = await told(client, "PUT", body={"faults": [shown(Slow(seconds=1)), shown(Stale())]})
+    made = await faults_request(client, "POST", body={"fault": "silence", "verbs": ["get", "list"]})
+    assert await faults_request(client, "GET") == {"faults": [{**made, "met": 0}]}
+    replaced = await faults_request(client, "PUT", body={"faults": [shown(Slow(seconds=1)), shown(Stale())]})
     assert [one["fault"] for one in replaced["faults"]] == ["slow", "stale"]
-    left = await told(client, "DELETE", f"/{replaced['faults'][0]['id']}")
+    left = await faults_request(client, "DELETE", f"/{replaced['faults'][0]['id']}")
     assert [one["fault"] for one in left["faults"]] == ["stale"]
 
-    assert await told(client, "DELETE") == {"faults": []}
+    assert await faults_request(client, "DELETE") == {"faults": []}
 
 
 @pytest.mark.parametrize(
@@ -361,34 +361,34 @@ async def test_faults_are_set_shown_and_taken_back_over_http_whatever_is_broken(
         ("POST", "", [], "the request is no JSON object"),
         ("PUT", "", {}, "faults: expected a list of faults"),
         ("PUT", "", {"faults": [{"fault": "refuse", "rate": 2}]}, r"faults\[0\].rate: expected float <= 1.0"),
-        ("DELETE", "/nobody", None, 'there is no fault "nobody"; the faults in force are none'),
+        ("DELETE", "/nobody", None, 'there is no fault "nobody"; the active faults are none'),
     ],
 )
 async def test_what_makes_no_sense_is_said(
     client: Client, method: str, path: str, body: object, complaint: str
 ) -> None:
     with pytest.raises((BadRequest, NotFound), match=complaint):
-        await told(client, method, path, body)
+        await faults_request(client, method, path, body)
 
 
 async def test_a_table_that_makes_no_sense_takes_the_place_of_none(app: App, client: Client) -> None:
     app.api.faults.add(Refuse(id="stays", users=("nobody",)))
 
     with pytest.raises(BadRequest, match="invalid value 'explode'"):
-        await told(client, "PUT", body={"faults": [{"fault": "silence"}, {"fault": "explode"}]})
+        await faults_request(client, "PUT", body={"faults": [{"fault": "silence"}, {"fault": "explode"}]})
 
     assert [entry.fault.id for entry in app.api.faults.entries] == ["stays"]
 
 
-async def test_only_whoever_administers_the_server_breaks_it(app: App) -> None:
+async def test_only_administrators_of_the_server_set_faults(app: App) -> None:
     jane = app.client(Identity("jane", ("system:authenticated",)))
 
     with pytest.raises(Forbidden, match='user "jane" does not administer this server'):
-        await told(jane, "GET")
+        await faults_request(jane, "GET")
 
 
 @pytest.mark.parametrize("fault", [Silence(), Refuse(), Stale()])
-async def test_whoever_mends_things_meets_no_fault(app: App, fault: Fault) -> None:
+async def test_requests_that_remove_faults_meet_no_fault(app: App, fault: Fault) -> None:
     mender = Client(HttpTransport(read_kubeconfig(app.kubeconfig)), manager="lamina-chaos")
     app.api.faults.add(fault)
     try:

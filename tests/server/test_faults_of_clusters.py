@@ -1,4 +1,4 @@
-"""Faults are of one cluster, and time is of all."""
+"""Faults belong to one cluster, and the clock to all."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import Forbidden, Unavailable
 from lamina.faults import Refuse, Stale, shown
 from lamina.objects.times import moment

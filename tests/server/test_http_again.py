@@ -1,4 +1,4 @@
-"""Requests like the one before: known again by their bytes, and answered as if they had been read."""
+"""Repeated requests: recognized by their bytes, and served as if they had been parsed."""
 
 import asyncio
 
@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from lamina.app import App
-from lamina.server.certificates import Certificates
-from lamina.server.incoming import Incoming
-from lamina.server.request import Answer, Request
-from tests.server.speaking import CONFIG_MAPS, Scripted, reach, serving
+from lamina.server.http.request import Request, Response
+from lamina.server.http.request_parser import RequestParser
+from lamina.server.tls.certificates import Certificates
+from tests.server.raw_http import CONFIG_MAPS, Scripted, reach, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -17,25 +17,25 @@ HEADERS = b" HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer x\r\nAccept: applic
 
 
 def fed(*packets: bytes) -> list[Request]:
-    """Return the requests that were found in some packets."""
-    incoming = Incoming()
+    """Return the requests in some packets."""
+    parser = RequestParser()
     for packet in packets:
-        incoming.feed(packet)
-    assert incoming.refusal is None
-    return [request for request, _, _ in incoming.arrived]
+        parser.feed(packet)
+    assert parser.rejection is None
+    return [request for request, _, _ in parser.arrived]
 
 
 def taken(*packets: bytes) -> list[tuple[str, str, str]]:
-    """Return what was asked, with each request taken before the next packet comes."""
-    incoming, seen = Incoming(), []
+    """Return the requests, each taken before the next packet arrives."""
+    parser, seen = RequestParser(), []
     for packet in packets:
-        incoming.feed(packet)
-        while incoming.arrived:
-            request, keep, modern = incoming.arrived.popleft()
-            assert (keep, modern) == (True, True)
+        parser.feed(packet)
+        while parser.arrived:
+            request, keep, http_1_1 = parser.arrived.popleft()
+            assert (keep, http_1_1) == (True, True)
             assert request.headers.get("host") == "here"
             seen.append((request.method, request.path, request.query))
-    assert incoming.refusal is None
+    assert parser.rejection is None
     return seen
 
 
@@ -58,10 +58,10 @@ async def test_other_headers_are_read_again() -> None:
     other = HEADERS.replace(b"application/json", b"application/yaml")
     packets = [b"GET /a" + HEADERS, b"GET /a" + other, b"GET /a" + HEADERS, b"GET /a" + other]
 
-    incoming, accepted = Incoming(), []
+    parser, accepted = RequestParser(), []
     for packet in packets:
-        incoming.feed(packet)
-        accepted.append(incoming.arrived.popleft()[0].headers["accept"])
+        parser.feed(packet)
+        accepted.append(parser.arrived.popleft()[0].headers["accept"])
 
     assert accepted == ["application/json", "application/yaml"] * 2
 
@@ -74,7 +74,7 @@ async def test_a_request_in_pieces_between_its_likes_is_put_together() -> None:
 
 
 async def test_what_ends_like_a_request_inside_another_is_not_one() -> None:
-    """A body may hold anything, also what the connection has been saying all along."""
+    """A body may hold anything, including the bytes of an earlier request."""
     body = b"GET /b" + HEADERS
     head = b"POST /c HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % len(body)
 
@@ -114,12 +114,12 @@ async def test_several_in_one_packet_are_told_apart() -> None:
 )
 async def test_a_strange_target_is_treated_as_it_is_the_first_time(line: bytes) -> None:
     def outcome(*packets: bytes) -> object:
-        incoming = Incoming()
+        parser = RequestParser()
         for packet in packets:
-            incoming.feed(packet)
-        if incoming.refusal is not None:
-            return incoming.refusal.status, incoming.refusal.body
-        request = incoming.arrived[-1][0]
+            parser.feed(packet)
+        if parser.rejection is not None:
+            return parser.rejection.status, parser.rejection.body
+        request = parser.arrived[-1][0]
         return request.method, request.path, request.query, request.headers
 
     assert outcome(b"GET /a" + HEADERS, line + HEADERS) == outcome(line + HEADERS)
@@ -127,32 +127,32 @@ async def test_a_strange_target_is_treated_as_it_is_the_first_time(line: bytes) 
 
 async def test_a_request_that_is_the_last_is_not_what_others_are_like() -> None:
     last = HEADERS.replace(b"Accept", b"Connection: close\r\nAccept")
-    incoming = Incoming()
-    incoming.feed(b"GET /a" + last)
-    assert incoming.over
-    incoming.feed(b"GET /b" + last)
+    parser = RequestParser()
+    parser.feed(b"GET /a" + last)
+    assert parser.finished
+    parser.feed(b"GET /b" + last)
 
-    assert [request.path for request, _, _ in incoming.arrived] == ["/a"]
+    assert [request.path for request, _, _ in parser.arrived] == ["/a"]
 
 
 async def test_who_asks_is_looked_at_each_time(certificates: Certificates) -> None:
-    """What is remembered is what was said, not what it was worth."""
-    asked: list[str] = []
+    """The headers are remembered, not the identity."""
+    requests: list[str] = []
 
-    def answer(request: Request) -> Answer:
-        asked.append(request.user.name)
-        return Answer(200, b"{}")
+    def answer(request: Request) -> Response:
+        requests.append(request.user.name)
+        return Response(200, b"{}")
 
     async with (
         serving(Scripted(now={"/a": answer, "/b": answer}), certificates) as served,
         await served.connect() as wire,
     ):
-        await wire.ask("GET", "/a")
-        await wire.ask("GET", "/b")
+        await wire.send_request("GET", "/a")
+        await wire.send_request("GET", "/b")
         wire.token = "wrong"
-        refused = [await wire.ask("GET", "/a"), await wire.ask("GET", "/b")]
+        refused = [await wire.send_request("GET", "/a"), await wire.send_request("GET", "/b")]
 
-    assert asked == ["lamina-admin", "lamina-admin"]
+    assert requests == ["lamina-admin", "lamina-admin"]
     assert [one.status for one in refused] == [401, 401]
 
 
@@ -161,18 +161,18 @@ async def test_a_read_again_shows_what_has_changed_since(app: App) -> None:
     async with await reach(app) as wire:
 
         async def read() -> tuple[int, object]:
-            said = await wire.ask("GET", path)
-            return said.status, said.json.get("data")
+            response = await wire.send_request("GET", path)
+            return response.status, response.json.get("data")
 
         seen = [await read()]
         for value in ("1", "2"):
             body = orjson.dumps({"metadata": {"name": "again"}, "data": {"a": value}})
             if value == "1":
-                await wire.ask("POST", CONFIG_MAPS, body=body)
+                await wire.send_request("POST", CONFIG_MAPS, body=body)
             else:
-                await wire.ask("PUT", path, body=body)
+                await wire.send_request("PUT", path, body=body)
             seen += [await read(), await read()]
-        await wire.ask("DELETE", path)
+        await wire.send_request("DELETE", path)
         seen.append(await read())
 
     assert seen == [
@@ -209,16 +209,16 @@ async def test_a_path_means_something_else_once_the_kinds_have_changed(app: App)
         },
     }
     async with await reach(app) as wire:
-        before = await wire.ask("GET", f"{things}/a")
-        await wire.ask("POST", crds, body=orjson.dumps(crd))
+        before = await wire.send_request("GET", f"{things}/a")
+        await wire.send_request("POST", crds, body=orjson.dumps(crd))
         thing = {"apiVersion": "again.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
-        made = await wire.ask("POST", things, body=orjson.dumps(thing))
-        found = [await wire.ask("GET", f"{things}/a") for _ in range(2)]
-        await wire.ask("DELETE", f"{crds}/things.again.example.com")
+        made = await wire.send_request("POST", things, body=orjson.dumps(thing))
+        found = [await wire.send_request("GET", f"{things}/a") for _ in range(2)]
+        await wire.send_request("DELETE", f"{crds}/things.again.example.com")
         async with asyncio.timeout(60):
-            while (await wire.ask("GET", f"{crds}/things.again.example.com")).status != 404:
+            while (await wire.send_request("GET", f"{crds}/things.again.example.com")).status != 404:
                 pass
-        after = await wire.ask("GET", f"{things}/a")
+        after = await wire.send_request("GET", f"{things}/a")
 
     assert (before.status, made.status, after.status) == (404, 201, 404)
     assert [one.json["metadata"]["name"] for one in found] == ["a", "a"]

@@ -1,8 +1,8 @@
 """
-Anything at all, said to a connection.
+Random bytes on a connection.
 
-The transport is a pretend one, so that thousands of conversations take
-seconds; what is said into it, and in which pieces, is up to chance.
+The transport is a fake, so that thousands of examples take seconds; bytes and their
+fragmentation are random.
 """
 
 import asyncio
@@ -14,25 +14,26 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lamina.server.connection import Connection
-from lamina.server.desk import Desk, Patience
-from lamina.server.identity import Authenticator
-from lamina.server.request import ADMIN, Answer, Request
-from tests.server.speaking import TOKEN
+from lamina.server.api.authn import Authenticator
+from lamina.server.http.connection import Connection
+from lamina.server.http.connection_context import ConnectionContext, Timeouts
+from lamina.server.http.request import Request, Response
+from lamina.server.identity import ADMIN
+from tests.server.raw_http import TOKEN
 
 HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) [^\r\n]*\r\n((?:[A-Za-z-]+: [^\r\n]*\r\n)*)\r\n")
 
 
 class Pretend(asyncio.Transport):
-    """A transport that goes nowhere, and is full now and then."""
+    """A fake transport, whose buffer is full now and then."""
 
-    def __init__(self, connection: Connection, patience: int) -> None:
+    def __init__(self, connection: Connection, timeout: int) -> None:
         super().__init__()
         self.connection = connection
         self.written = b""
         self.open = True
         self.full = False
-        self._limit = patience
+        self._limit = timeout
         self._unread = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -44,7 +45,7 @@ class Pretend(asyncio.Transport):
             self.connection.pause_writing()
 
     def read_all(self) -> None:
-        """Have the other side read what was written."""
+        """Drain the buffer, as if the peer had read it."""
         self._unread = 0
         if self.full:
             self.full = False
@@ -76,65 +77,65 @@ class Pretend(asyncio.Transport):
 
 
 class Echo:
-    """Says what it was asked; at once or after a while, as the path says."""
+    """Responds with the request, at once or later, depending on the path."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.handled: list[str] = []
 
-    def answer_now(self, request: Request) -> Answer | None:
+    def handle_nowait(self, request: Request) -> Response | None:
         return None if request.path.startswith("/later") else self._answer(request)
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: Request) -> Response:
         await asyncio.sleep(0)
         return self._answer(request)
 
-    def _answer(self, request: Request) -> Answer:
-        self.asked.append(f"{request.method} {request.path}")
-        return Answer(200, f"{request.method} {request.path} {len(request.body)}".encode())
+    def _answer(self, request: Request) -> Response:
+        self.handled.append(f"{request.method} {request.path}")
+        return Response(200, f"{request.method} {request.path} {len(request.body)}".encode())
 
 
 @dataclass
 class Outcome:
-    """What came of a conversation."""
+    """The result of one example."""
 
     open: bool
     answers: list[tuple[int, bytes]]
-    asked: list[str] = field(default_factory=list)
+    handled: list[str] = field(default_factory=list)
 
 
 async def converse(pieces: list[bytes], limit: int) -> Outcome:
     handler = Echo()
-    desk = Desk(handler, Authenticator({TOKEN: ADMIN}), Patience(refused=0.0))
-    connection = Connection(desk)
+    context = ConnectionContext(handler, Authenticator({TOKEN: ADMIN}), Timeouts(refused=0.0))
+    connection = Connection(context)
     transport = Pretend(connection, limit)
     connection.connection_made(transport)
     for piece in pieces:
         if transport.open:
             connection.data_received(piece)
-        await _settle(desk, transport)
-    await _settle(desk, transport)
-    outcome = Outcome(transport.open, _answers(transport.written, handler.asked), handler.asked)
-    # Whatever it waits for now, it does not wait for ever.
-    connection.close_if_late(asyncio.get_running_loop().time() + 10_000)
+        await _settle(context, transport)
+    await _settle(context, transport)
+    outcome = Outcome(transport.open, _answers(transport.written, handler.handled), handler.handled)
+    # It must not wait forever.
+    connection.close_if_overdue(asyncio.get_running_loop().time() + 10_000)
     assert not transport.open
     connection.connection_lost(None)
-    assert not desk.connections and not desk.tasks
+    assert not context.connections and not context.tasks
     return outcome
 
 
-async def _settle(desk: Desk, transport: Pretend) -> None:
+async def _settle(context: ConnectionContext, transport: Pretend) -> None:
     for _ in range(1000):
         transport.read_all()
         await asyncio.sleep(0)
-        if not desk.tasks and not transport.full:
+        if not context.tasks and not transport.full:
             break
     await asyncio.sleep(0.0005 if transport.written.endswith(b"}") else 0)
 
 
-def _answers(written: bytes, asked: list[str]) -> list[tuple[int, bytes]]:
-    """Take apart what was written: whole answers, one after the other, and nothing else."""
+def _answers(written: bytes, handled: list[str]) -> list[tuple[int, bytes]]:
+    """Parse the output: whole responses in order, and nothing else."""
     answers = []
-    expected = iter(asked)
+    expected = iter(handled)
     while written:
         head = HEAD.match(written)
         assert head is not None, written[:200]
@@ -178,7 +179,7 @@ LIMITS = st.sampled_from([0, 100, 1_000_000])
 def test_noise_is_refused_or_waited_out(data: bytes, places: list[int], limit: int) -> None:
     outcome = run(lambda: converse(cut(data, places), limit))
 
-    assert len(outcome.answers) <= len(outcome.asked) + 1
+    assert len(outcome.answers) <= len(outcome.handled) + 1
 
 
 @given(words=st.lists(st.one_of(WORDS, st.binary(max_size=8)), max_size=25), places=PLACES, limit=LIMITS)
@@ -193,7 +194,7 @@ def test_what_nearly_is_http_gets_an_answer_a_request_and_one_refusal_at_most(
     statuses = [status for status, _ in outcome.answers]
     served = [status for status in statuses if status in (200, 401)]
     assert statuses[: len(served)] == served
-    assert statuses.count(200) == len(outcome.asked)
+    assert statuses.count(200) == len(outcome.handled)
     assert len(statuses) - len(served) <= 1
     if len(statuses) > len(served):
         assert not outcome.open
@@ -201,7 +202,7 @@ def test_what_nearly_is_http_gets_an_answer_a_request_and_one_refusal_at_most(
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[bytes, tuple[str, bytes]]:
-    """A request that makes sense, and what it will be answered."""
+    """A valid request, and its response."""
     method = draw(st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]))
     path = draw(st.sampled_from(["/", "/later", "/a/b", "/later/x"]))
     body = draw(st.binary(max_size=60))
@@ -234,7 +235,7 @@ def test_every_request_gets_its_own_answer_in_its_turn(
 
     outcome = run(lambda: converse(cut(data, places), limit))
 
-    assert outcome.asked == [asked for _, (asked, _) in made]
+    assert outcome.handled == [handled for _, (handled, _) in made]
     assert outcome.answers[: len(made)] == [(200, answer) for _, (_, answer) in made]
     refused = end[:1] == b"\0" or end.startswith(b"POST")
     assert [status for status, _ in outcome.answers[len(made) :]] == ([400] if refused else [])

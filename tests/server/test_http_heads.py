@@ -1,10 +1,10 @@
-"""The head of an answer, whatever is to be said in it."""
+"""The head of a response, whatever it contains."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.server.heads import head_of
-from lamina.server.request import Answer
+from lamina.server.http.request import Response
+from lamina.server.http.response_head import encode_head
 
 
 @given(
@@ -14,7 +14,7 @@ from lamina.server.request import Answer
 def test_whatever_is_said_in_a_head_stays_in_its_line(
     warnings: list[str], headers: list[tuple[str, str]]
 ) -> None:
-    head = head_of(Answer(200, b"", headers=headers), warnings, 0, True)
+    head = encode_head(Response(200, b"", headers=headers), warnings, 0, True)
 
     *lines, end, nothing = head.split(b"\r\n")
     assert (end, nothing) == (b"", b"")
@@ -35,13 +35,15 @@ def test_whatever_is_said_in_a_head_stays_in_its_line(
 
 
 def test_more_warnings_than_a_client_can_take_are_cut() -> None:
-    """Clients take a hundred headers, or eight kilobytes of them, and refuse the answer otherwise."""
+    """Clients accept a hundred headers, or eight kilobytes of them, and refuse the response otherwise."""
     many = [f'unknown field "spec.field{number}"' for number in range(5000)]
     long = ["x" * 5000, "y" * 100]
 
     for warnings, count, longest in ((many, 200, 60), (long, 2, 300)):
         lines = [
-            line for line in head_of(Answer(200, b""), warnings, 0, True).split(b"\r\n") if b"299" in line
+            line
+            for line in encode_head(Response(200, b""), warnings, 0, True).split(b"\r\n")
+            if b"299" in line
         ]
         assert 1 < len(lines) <= count
         assert max(map(len, lines)) < longest
@@ -49,7 +51,7 @@ def test_more_warnings_than_a_client_can_take_are_cut() -> None:
 
 
 def test_an_answer_that_says_nothing_changed_has_no_length() -> None:
-    head = head_of(Answer(304, b"", headers=[("etag", '"x"')]), (), 0, True)
+    head = encode_head(Response(304, b"", headers=[("etag", '"x"')]), (), 0, True)
 
     assert b"Content-Length" not in head
     assert head.startswith(b"HTTP/1.1 304 Not Modified\r\n")

@@ -1,20 +1,20 @@
-"""Watches as their clients see them: many at once, in order, whole, and nobody waits for the slow."""
+"""Watches of many clients at once: in order, complete, and independent of slow ones."""
 
 import asyncio
 
 import orjson
 import pytest
 
-from lamina.server.bucket import Window
-from lamina.server.certificates import Certificates
-from tests.server.speaking import CONFIG_MAPS, Wire
+from lamina.server.storage.bucket_history import Window
+from lamina.server.tls.certificates import Certificates
+from tests.server.raw_http import CONFIG_MAPS, Wire
 from tests.server.test_http_streams import WATCH, bare_server, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def names_from(wire: Wire, count: int) -> list[str]:
-    """Read until so many objects have been told of."""
+    """Read events of a number of objects."""
     names: list[str] = []
     async for chunk in wire.chunks():
         names += [orjson.loads(line)["object"]["metadata"]["name"] for line in chunk.splitlines()]
@@ -27,15 +27,17 @@ async def test_many_watchers_each_hear_everything_once_and_in_order(certificates
     async with bare_server(certificates, Window()) as (served, api):
         wires = [await served.connect() for _ in range(50)]
         for number, wire in enumerate(wires):
-            # Some share what they ask for, and some do not.
-            await wire.say(wire.asking("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds={600 + number % 3}"))
-            await wire.hear_head()
+            # Some share an encoder, and some do not.
+            await wire.send(
+                wire.request_bytes("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds={600 + number % 3}")
+            )
+            await wire.read_head()
         expected = [f"one-{number}" for number in range(40)]
         for number in range(0, 40, 4):
             await asyncio.gather(*(write(api, f"one-{one}") for one in range(number, number + 4)))
         heard = await asyncio.gather(*(names_from(wire, len(expected)) for wire in wires))
         for wire in wires:
-            wire.vanish()
+            wire.abort()
 
     assert all(sorted(names) == sorted(expected) for names in heard)
     assert all(names == heard[0] for names in heard)
@@ -43,19 +45,21 @@ async def test_many_watchers_each_hear_everything_once_and_in_order(certificates
 
 async def test_watchers_of_other_things_hear_other_things(certificates: Certificates) -> None:
     async with bare_server(certificates, Window()) as (served, api):
-        asked = {
+        requests = {
             "all": "",
             "one": "&fieldSelector=metadata.name=b",
             "none": "&labelSelector=never",
             "partial": "",
         }
-        wires = {name: await served.connect() for name in asked}
+        wires = {name: await served.connect() for name in requests}
         accept = "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-        for name, query in asked.items():
+        for name, query in requests.items():
             wire = wires[name]
             headers = (accept,) if name == "partial" else ()
-            await wire.say(wire.asking("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1{query}", *headers))
-            await wire.hear_head()
+            await wire.send(
+                wire.request_bytes("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1{query}", *headers)
+            )
+            await wire.read_head()
         for name in ("a", "b", "c"):
             await write(api, name)
         heard = {
@@ -63,7 +67,7 @@ async def test_watchers_of_other_things_hear_other_things(certificates: Certific
             for name, wire in wires.items()
         }
         for wire in wires.values():
-            wire.vanish()
+            wire.abort()
 
     told = {name: [one["object"]["metadata"]["name"] for one in events] for name, events in heard.items()}
     assert told == {"all": ["a", "b", "c"], "one": ["b"], "none": [], "partial": ["a", "b", "c"]}
@@ -72,15 +76,15 @@ async def test_watchers_of_other_things_hear_other_things(certificates: Certific
 
 
 async def test_a_watcher_that_falls_asleep_and_wakes_up_misses_nothing(certificates: Certificates) -> None:
-    """While it sleeps what it has not read is in the log, and not with it."""
+    """Events that it has not read stay in the log, and are not kept per watch."""
     async with (
         bare_server(certificates, Window()) as (served, api),
         await served.connect() as wire,
         await served.connect() as other,
     ):
         for one in (wire, other):
-            await one.say(one.asking("GET", f"{WATCH}&resourceVersion=1"))
-            await one.hear_head()
+            await one.send(one.request_bytes("GET", f"{WATCH}&resourceVersion=1"))
+            await one.read_head()
         await write(api, "before")
         assert await names_from(wire, 1) == ["before"]
         wire.pause()
@@ -98,17 +102,17 @@ async def test_a_watcher_that_falls_asleep_and_wakes_up_misses_nothing(certifica
 
 async def test_a_busy_watch_ends_at_its_time_with_a_last_chunk(certificates: Certificates) -> None:
     async with bare_server(certificates, Window()) as (served, api), await served.connect() as wire:
-        await wire.say(
-            wire.asking("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1&allowWatchBookmarks=true")
+        await wire.send(
+            wire.request_bytes("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1&allowWatchBookmarks=true")
         )
-        await wire.hear_head()
+        await wire.read_head()
         chunks = asyncio.ensure_future(_all(wire))
         number = 0
         while not chunks.done():
             await write(api, f"one-{number}")
             number += 1
         events = [orjson.loads(line) for chunk in chunks.result() for line in chunk.splitlines()]
-        after = await wire.ask("GET", "/version")
+        after = await wire.send_request("GET", "/version")
 
     names = [one["object"]["metadata"]["name"] for one in events if one["type"] == "ADDED"]
     assert names == [f"one-{one}" for one in range(len(names))]
@@ -121,9 +125,9 @@ async def _all(wire: Wire) -> list[bytes]:
 
 async def test_an_old_client_is_told_without_chunks(certificates: Certificates) -> None:
     async with bare_server(certificates, Window()) as (served, api), await served.connect() as wire:
-        request = wire.asking("GET", f"{WATCH}&resourceVersion=1").replace(b"HTTP/1.1", b"HTTP/1.0")
-        await wire.say(request)
-        head = await wire.hear_head()
+        request = wire.request_bytes("GET", f"{WATCH}&resourceVersion=1").replace(b"HTTP/1.1", b"HTTP/1.0")
+        await wire.send(request)
+        head = await wire.read_head()
         await write(api, "a")
         await write(api, "b")
         lines = [orjson.loads(await wire.reader.readline()) for _ in range(2)]
@@ -135,8 +139,8 @@ async def test_an_old_client_is_told_without_chunks(certificates: Certificates) 
 async def test_a_watch_in_the_old_way_of_saying_it_is_a_watch(certificates: Certificates) -> None:
     async with bare_server(certificates, Window()) as (served, api), await served.connect() as wire:
         await write(api, "a")
-        await wire.say(wire.asking("GET", CONFIG_MAPS.replace("/v1/", "/v1/watch/") + "/a"))
-        head = await wire.hear_head()
+        await wire.send(wire.request_bytes("GET", CONFIG_MAPS.replace("/v1/", "/v1/watch/") + "/a"))
+        head = await wire.read_head()
 
         assert head.one("transfer-encoding") == "chunked"
         assert await names_from(wire, 1) == ["a"]
@@ -145,8 +149,8 @@ async def test_a_watch_in_the_old_way_of_saying_it_is_a_watch(certificates: Cert
 async def test_the_columns_of_a_table_are_named_once(certificates: Certificates) -> None:
     accept = "Accept: application/json;as=Table;g=meta.k8s.io;v=v1"
     async with bare_server(certificates, Window()) as (served, api), await served.connect() as wire:
-        await wire.say(wire.asking("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1", accept))
-        await wire.hear_head()
+        await wire.send(wire.request_bytes("GET", f"{WATCH}&resourceVersion=1&timeoutSeconds=1", accept))
+        await wire.read_head()
         for name in ("a", "b", "c"):
             await write(api, name)
         tables = [

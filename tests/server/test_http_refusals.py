@@ -1,15 +1,15 @@
-"""Bytes that are no request, or more of one than anybody needs."""
+"""Bytes that are no request, or too large for one."""
 
 import asyncio
 
 import pytest
 
 from lamina.app import App
-from lamina.server.certificates import Certificates
-from lamina.server.desk import Patience
-from lamina.server.incoming import BODY_LIMIT, HEADER_BYTES_LIMIT, HEADERS_LIMIT
-from lamina.server.request import Answer, Request
-from tests.server.speaking import CONFIG_MAPS, Scripted, Wire, reach, serving
+from lamina.server.http.connection_context import Timeouts
+from lamina.server.http.request import Request, Response
+from lamina.server.http.request_parser import BODY_LIMIT, HEADER_BYTES_LIMIT, HEADERS_LIMIT
+from lamina.server.tls.certificates import Certificates
+from tests.server.raw_http import CONFIG_MAPS, Scripted, Wire, reach, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -71,14 +71,14 @@ POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
         (POST + b"Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: 2\r\n\r\n{}GET /y HTTP/1.1\r\n\r\n", 400),
     ],
 )  # fmt: skip
-async def test_what_is_no_request_is_refused_once_and_reaches_nobody(
+async def test_what_is_no_request_is_refused_once_and_reaches_no_handler(
     certificates: Certificates, data: bytes, status: int
 ) -> None:
     handler = Scripted()
-    patience = Patience(refused=0.01)
-    async with serving(handler, certificates, patience) as served, await served.connect() as wire:
-        await wire.say(data)
-        answer, rest = await wire.hear(), await wire.ends()
+    timeouts = Timeouts(refused=0.01)
+    async with serving(handler, certificates, timeouts) as served, await served.connect() as wire:
+        await wire.send(data)
+        answer, rest = await wire.read_response(), await wire.ends()
 
     assert answer.status == status
     assert answer.one("connection") == "close"
@@ -86,23 +86,25 @@ async def test_what_is_no_request_is_refused_once_and_reaches_nobody(
         assert answer.one("content-type") == "application/json"
         assert answer.json["reason"] == "BadRequest" and answer.message
     assert rest == b""
-    assert handler.asked == []
+    assert handler.requests == []
 
 
 async def test_a_refusal_comes_after_the_answers_to_what_was_asked_before(certificates: Certificates) -> None:
-    """Said at once it would be taken for the answer to the request that is still being worked on."""
+    """Sent at once it would be taken for the response to the request in progress."""
     answered = asyncio.Event()
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request) -> Response:
         await answered.wait()
-        return Answer(201, b'"slow"')
+        return Response(201, b'"slow"')
 
     handler = Scripted(later={"/slow": slowly})
-    patience = Patience(refused=0.01)
-    async with serving(handler, certificates, patience) as served, await served.connect() as wire:
-        await wire.say(wire.asking("POST", "/slow") + wire.asking("GET", "/fast") + b"\0 nonsense")
+    timeouts = Timeouts(refused=0.01)
+    async with serving(handler, certificates, timeouts) as served, await served.connect() as wire:
+        await wire.send(
+            wire.request_bytes("POST", "/slow") + wire.request_bytes("GET", "/fast") + b"\0 nonsense"
+        )
         answered.set()
-        answers = [await wire.hear() for _ in range(3)]
+        answers = [await wire.read_response() for _ in range(3)]
         rest = await wire.ends()
 
     assert [one.status for one in answers] == [201, 200, 400]
@@ -111,7 +113,7 @@ async def test_a_refusal_comes_after_the_answers_to_what_was_asked_before(certif
 
 async def test_an_upgrade_is_refused_with_a_status_kubectl_can_show(app: App) -> None:
     async with await reach(app) as wire:
-        answer = await wire.ask(
+        answer = await wire.send_request(
             "POST",
             "/api/v1/namespaces/default/pods/x/exec?command=ls",
             "Connection: Upgrade",
@@ -123,20 +125,20 @@ async def test_an_upgrade_is_refused_with_a_status_kubectl_can_show(app: App) ->
 
 async def test_a_body_that_says_it_is_too_large_is_not_waited_for(app: App) -> None:
     async with await reach(app) as wire:
-        await wire.say(wire.asking("POST", CONFIG_MAPS, f"Content-Length: {BODY_LIMIT + 1}"))
-        answer = await wire.hear()
+        await wire.send(wire.request_bytes("POST", CONFIG_MAPS, f"Content-Length: {BODY_LIMIT + 1}"))
+        answer = await wire.read_response()
 
     assert (answer.status, answer.json["reason"]) == (413, "RequestEntityTooLarge")
     assert answer.message == "Request entity too large: limit is 3145728"
     assert answer.one("connection") == "close"
 
 
-async def test_whoever_is_still_sending_gets_to_read_why_it_is_refused(app: App) -> None:
-    """Hung up on at once, a client finds its connection reset and not the answer."""
+async def test_a_client_that_is_still_sending_can_read_the_rejection(app: App) -> None:
+    """If the server closed at once, the client would get a connection reset instead of the response."""
     async with await reach(app) as wire:
-        request = wire.asking("POST", CONFIG_MAPS, body=b"x" * (4 * BODY_LIMIT))
-        await wire.say(*[request[start : start + 65536] for start in range(0, len(request), 65536)])
-        answer = await wire.hear()
+        request = wire.request_bytes("POST", CONFIG_MAPS, body=b"x" * (4 * BODY_LIMIT))
+        await wire.send(*[request[start : start + 65536] for start in range(0, len(request), 65536)])
+        answer = await wire.read_response()
 
     assert answer.message == "Request entity too large: limit is 3145728"
 
@@ -144,10 +146,10 @@ async def test_whoever_is_still_sending_gets_to_read_why_it_is_refused(app: App)
 async def test_a_body_in_chunks_is_counted(app: App) -> None:
     mebibyte = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
     async with await reach(app) as wire:
-        await wire.say(
-            wire.asking("POST", CONFIG_MAPS, "Transfer-Encoding: chunked"), *[mebibyte] * 3, b"1\r\nx"
+        await wire.send(
+            wire.request_bytes("POST", CONFIG_MAPS, "Transfer-Encoding: chunked"), *[mebibyte] * 3, b"1\r\nx"
         )
-        answer = await wire.hear()
+        answer = await wire.read_response()
 
     assert (answer.status, answer.message) == (413, "Request entity too large: limit is 3145728")
 
@@ -155,31 +157,33 @@ async def test_a_body_in_chunks_is_counted(app: App) -> None:
 async def test_a_body_of_exactly_the_limit_is_read(certificates: Certificates) -> None:
     sizes: list[int] = []
 
-    def look(request: Request) -> Answer:
+    def look(request: Request) -> Response:
         sizes.append(len(request.body))
-        return Answer(200, b"{}")
+        return Response(200, b"{}")
 
     handler = Scripted(now={"/": look})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        await wire.ask("POST", "/", body=b"x" * BODY_LIMIT)
-        await wire.say(wire.asking("POST", "/", "Transfer-Encoding: chunked"))
-        await wire.say(b"%x\r\n" % BODY_LIMIT + b"x" * BODY_LIMIT + b"\r\n0\r\n\r\n")
-        await wire.hear()
+        await wire.send_request("POST", "/", body=b"x" * BODY_LIMIT)
+        await wire.send(wire.request_bytes("POST", "/", "Transfer-Encoding: chunked"))
+        await wire.send(b"%x\r\n" % BODY_LIMIT + b"x" * BODY_LIMIT + b"\r\n0\r\n\r\n")
+        await wire.read_response()
 
     assert sizes == [BODY_LIMIT, BODY_LIMIT]
 
 
-async def test_as_many_headers_as_anybody_needs_are_read(certificates: Certificates) -> None:
+async def test_a_hundred_headers_are_read(certificates: Certificates) -> None:
     async with serving(Scripted(), certificates) as served:
         async with await served.connect() as wire:
-            few = await wire.ask("GET", "/", *[f"X-{number}: y" for number in range(HEADERS_LIMIT - 2)])
-            large = await wire.ask("GET", "/", "X: " + "y" * (HEADER_BYTES_LIMIT - 200))
+            few = await wire.send_request(
+                "GET", "/", *[f"X-{number}: y" for number in range(HEADERS_LIMIT - 2)]
+            )
+            large = await wire.send_request("GET", "/", "X: " + "y" * (HEADER_BYTES_LIMIT - 200))
         async with await served.connect() as wire:
-            many = await wire.ask("GET", "/", *[f"X-{number}: y" for number in range(HEADERS_LIMIT)])
+            many = await wire.send_request("GET", "/", *[f"X-{number}: y" for number in range(HEADERS_LIMIT)])
         async with await served.connect() as wire:
-            larger = await wire.ask("GET", "/", "X: " + "y" * HEADER_BYTES_LIMIT)
+            larger = await wire.send_request("GET", "/", "X: " + "y" * HEADER_BYTES_LIMIT)
         async with await served.connect() as wire:
-            same = await wire.ask("GET", "/", *["X: y"] * HEADER_BYTES_LIMIT)
+            same = await wire.send_request("GET", "/", *["X: y"] * HEADER_BYTES_LIMIT)
 
     assert (few.status, large.status) == (200, 200)
     for refused in (many, larger, same):
@@ -189,8 +193,8 @@ async def test_as_many_headers_as_anybody_needs_are_read(certificates: Certifica
 
 async def test_a_path_is_long_only_if_the_whole_head_is(app: App) -> None:
     async with await reach(app) as wire:
-        long = await wire.ask("GET", "/version?x=" + "y" * (HEADER_BYTES_LIMIT - 1000))
-        longer = await wire.ask("GET", "/version?x=" + "y" * HEADER_BYTES_LIMIT)
+        long = await wire.send_request("GET", "/version?x=" + "y" * (HEADER_BYTES_LIMIT - 1000))
+        longer = await wire.send_request("GET", "/version?x=" + "y" * HEADER_BYTES_LIMIT)
 
     assert (long.status, longer.status) == (200, 431)
 
@@ -207,18 +211,18 @@ ENDLESS = {
 
 @pytest.mark.parametrize("what", ENDLESS)
 async def test_what_has_no_end_is_not_read_for_ever(certificates: Certificates, what: str) -> None:
-    """The parser tells of a header when it is whole; until then it keeps all of it."""
+    """The parser reports a header when it is complete; until then it buffers it."""
     beginning, more = ENDLESS[what]
     packet = (more * 4096)[:4096]
     async with serving(Scripted(), certificates) as served, await served.connect() as wire:
-        await wire.say(beginning)
+        await wire.send(beginning)
         sent = 0
         while not _has_answered(wire):
-            await wire.say(packet)
+            await wire.send(packet)
             await asyncio.sleep(0)
             sent += len(packet)
             assert sent < 100 * HEADER_BYTES_LIMIT
-        answer = await wire.hear()
+        answer = await wire.read_response()
 
     assert answer.status == 431
 
@@ -230,24 +234,24 @@ def _has_answered(wire: Wire) -> bool:
 async def test_chunks_may_be_as_small_as_a_byte(certificates: Certificates) -> None:
     seen: list[bytes] = []
 
-    def look(request: Request) -> Answer:
+    def look(request: Request) -> Response:
         seen.append(request.body)
-        return Answer(200, b"{}")
+        return Response(200, b"{}")
 
     handler = Scripted(now={"/": look})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        await wire.say(wire.asking("POST", "/", "Transfer-Encoding: chunked"))
-        await wire.say(*[b"1\r\nx\r\n" * 1000] * 200, b"0\r\n\r\n")
-        answer = await wire.hear()
+        await wire.send(wire.request_bytes("POST", "/", "Transfer-Encoding: chunked"))
+        await wire.send(*[b"1\r\nx\r\n" * 1000] * 200, b"0\r\n\r\n")
+        answer = await wire.read_response()
 
     assert answer.status == 200
     assert seen == [b"x" * 200_000]
 
 
-async def test_a_refused_client_harms_nobody_else(app: App) -> None:
+async def test_a_rejected_client_does_not_affect_others(app: App) -> None:
     async with await reach(app) as good, await reach(app) as bad:
-        await bad.say(b"\0\0\0")
-        refused = await bad.hear()
-        served = await good.ask("GET", "/version")
+        await bad.send(b"\0\0\0")
+        refused = await bad.read_response()
+        served = await good.send_request("GET", "/version")
 
     assert (refused.status, served.status) == (400, 200)

@@ -1,4 +1,4 @@
-"""Requests in every shape that HTTP allows."""
+"""Requests in every form that HTTP allows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from lamina.app import App
-from lamina.server.certificates import Certificates
-from lamina.server.request import Answer, Request
-from tests.server.speaking import CONFIG_MAPS, Scripted, reach, serving
+from lamina.server.http.request import Request, Response
+from lamina.server.tls.certificates import Certificates
+from tests.server.raw_http import CONFIG_MAPS, Scripted, reach, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,29 +21,29 @@ def config_map(name: str, **data: str) -> bytes:
 async def test_a_request_may_come_one_byte_at_a_time(app: App) -> None:
     body = config_map("slowly")
     async with await reach(app) as wire:
-        request = wire.asking("POST", CONFIG_MAPS, "Content-Type: application/json", body=body)
-        await wire.say(*[request[index : index + 1] for index in range(len(request))])
-        made = await wire.hear()
-        read = wire.asking("GET", f"{CONFIG_MAPS}/slowly")
-        await wire.say(*[read[index : index + 1] for index in range(len(read))])
-        found = await wire.hear()
+        request = wire.request_bytes("POST", CONFIG_MAPS, "Content-Type: application/json", body=body)
+        await wire.send(*[request[index : index + 1] for index in range(len(request))])
+        made = await wire.read_response()
+        read = wire.request_bytes("GET", f"{CONFIG_MAPS}/slowly")
+        await wire.send(*[read[index : index + 1] for index in range(len(read))])
+        found = await wire.read_response()
 
     assert (made.status, found.status) == (201, 200)
     assert made.json == found.json
 
 
 async def test_requests_in_one_packet_are_answered_in_order(app: App) -> None:
-    """The writes take their time, the reads behind them do not; the answers still come in turn."""
+    """The writes take longer than the reads behind them; the responses are still in order."""
     async with await reach(app) as wire:
         packet, expected = b"", []
         for number in range(40):
             name = f"order-{number}"
-            packet += wire.asking("GET", f"{CONFIG_MAPS}/{name}")
-            packet += wire.asking("POST", CONFIG_MAPS, body=config_map(name))
-            packet += wire.asking("GET", f"{CONFIG_MAPS}/{name}")
+            packet += wire.request_bytes("GET", f"{CONFIG_MAPS}/{name}")
+            packet += wire.request_bytes("POST", CONFIG_MAPS, body=config_map(name))
+            packet += wire.request_bytes("GET", f"{CONFIG_MAPS}/{name}")
             expected += [(404, name), (201, name), (200, name)]
-        await wire.say(packet)
-        answers = [await wire.hear() for _ in expected]
+        await wire.send(packet)
+        answers = [await wire.read_response() for _ in expected]
 
     told = [(one.status, one.json.get("metadata", {}).get("name") or one.json["details"]["name"]) for one in answers]  # fmt: skip
     assert told == expected
@@ -54,33 +54,33 @@ async def test_a_request_that_comes_while_the_one_before_is_answered_waits_its_t
 ) -> None:
     answered = asyncio.Event()
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request) -> Response:
         await answered.wait()
-        return Answer(200, b'"slow"')
+        return Response(200, b'"slow"')
 
     handler = Scripted(later={"/slow": slowly})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        await wire.say(wire.asking("POST", "/slow"))
+        await wire.send(wire.request_bytes("POST", "/slow"))
         await asyncio.sleep(0)
-        await wire.say(wire.asking("GET", "/fast"))
-        await wire.say(wire.asking("POST", "/slow"), wire.asking("GET", "/last"))
+        await wire.send(wire.request_bytes("GET", "/fast"))
+        await wire.send(wire.request_bytes("POST", "/slow"), wire.request_bytes("GET", "/last"))
         answered.set()
-        bodies = [(await wire.hear()).json for _ in range(4)]
+        bodies = [(await wire.read_response()).json for _ in range(4)]
 
     assert bodies == ["slow", "/fast", "slow", "/last"]
-    assert handler.asked == ["POST /slow", "GET /fast", "POST /slow", "GET /last"]
+    assert handler.requests == ["POST /slow", "GET /fast", "POST /slow", "GET /last"]
 
 
 async def test_a_body_may_come_in_chunks(app: App) -> None:
     body = config_map("in-chunks", a="b" * 100)
     pieces = [body[start : start + 7] for start in range(0, len(body), 7)]
     async with await reach(app) as wire:
-        await wire.say(
-            wire.asking("POST", CONFIG_MAPS, "Transfer-Encoding: chunked"),
+        await wire.send(
+            wire.request_bytes("POST", CONFIG_MAPS, "Transfer-Encoding: chunked"),
             *[b"%x;note=1\r\n%b\r\n" % (len(piece), piece) for piece in pieces],
-            b"0\r\n\r\n" + wire.asking("GET", f"{CONFIG_MAPS}/in-chunks"),
+            b"0\r\n\r\n" + wire.request_bytes("GET", f"{CONFIG_MAPS}/in-chunks"),
         )
-        made, found = await wire.hear(), await wire.hear()
+        made, found = await wire.read_response(), await wire.read_response()
 
     assert (made.status, found.status) == (201, 200)
     assert found.json["data"] == {"a": "b" * 100}
@@ -91,16 +91,16 @@ async def test_what_comes_after_the_last_chunk_says_nothing_about_the_request(
 ) -> None:
     seen: list[Request] = []
 
-    def look(request: Request) -> Answer:
+    def look(request: Request) -> Response:
         seen.append(request)
-        return Answer(200, b"{}")
+        return Response(200, b"{}")
 
     async with serving(Scripted(now={"/": look}), certificates) as served, await served.connect() as wire:
-        await wire.say(
+        await wire.send(
             b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nA: first\r\n\r\n",
             b"2\r\nok\r\n0\r\nAuthorization: Bearer sesame\r\nA: second\r\nB: late\r\n\r\n",
         )
-        await wire.hear()
+        await wire.read_response()
 
     (request,) = seen
     assert request.body == b"ok"
@@ -111,12 +111,12 @@ async def test_what_comes_after_the_last_chunk_says_nothing_about_the_request(
 async def test_of_a_header_said_twice_the_first_counts(certificates: Certificates) -> None:
     seen: list[Request] = []
 
-    def look(request: Request) -> Answer:
+    def look(request: Request) -> Response:
         seen.append(request)
-        return Answer(200, b"{}")
+        return Response(200, b"{}")
 
     async with serving(Scripted(now={"/": look}), certificates) as served, await served.connect() as wire:
-        await wire.ask("GET", "/", "ACCEPT: first", "accept: second", "Authorization: Bearer wrong")
+        await wire.send_request("GET", "/", "ACCEPT: first", "accept: second", "Authorization: Bearer wrong")
 
     assert seen[0].headers["accept"] == "first"
     assert seen[0].user.name == "lamina-admin"
@@ -143,13 +143,13 @@ async def test_the_target_of_a_request_is_taken_apart(
 ) -> None:
     seen: list[Request] = []
 
-    def look(request: Request) -> Answer:
+    def look(request: Request) -> Response:
         seen.append(request)
-        return Answer(200, b"{}")
+        return Response(200, b"{}")
 
     handler = Scripted(now={path: look})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        assert (await wire.ask("GET", target)).status == 200
+        assert (await wire.send_request("GET", target)).status == 200
 
     assert (seen[0].path, seen[0].query) == (path, query)
 
@@ -157,50 +157,50 @@ async def test_the_target_of_a_request_is_taken_apart(
 async def test_a_client_that_asks_first_is_told_to_go_on(app: App) -> None:
     body = config_map("asked-first")
     async with await reach(app) as wire:
-        request = wire.asking("POST", CONFIG_MAPS, "Expect: 100-Continue", body=body)
-        await wire.say(request.removesuffix(body))
-        leave = await wire.hear()
-        await wire.say(body)
-        made = await wire.hear()
+        request = wire.request_bytes("POST", CONFIG_MAPS, "Expect: 100-Continue", body=body)
+        await wire.send(request.removesuffix(body))
+        close = await wire.read_response()
+        await wire.send(body)
+        made = await wire.read_response()
 
-    assert (leave.line, leave.headers) == ("HTTP/1.1 100 Continue", [])
+    assert (close.line, close.headers) == ("HTTP/1.1 100 Continue", [])
     assert made.status == 201
 
 
 async def test_leave_to_go_on_is_given_when_the_answers_before_it_are_out(certificates: Certificates) -> None:
     answered = asyncio.Event()
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request) -> Response:
         await answered.wait()
-        return Answer(200, b'"slow"')
+        return Response(200, b'"slow"')
 
     handler = Scripted(later={"/slow": slowly})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        head = wire.asking("PUT", "/b", "Expect: 100-continue", body=b"x").removesuffix(b"x")
-        await wire.say(wire.asking("POST", "/slow") + head)
+        head = wire.request_bytes("PUT", "/b", "Expect: 100-continue", body=b"x").removesuffix(b"x")
+        await wire.send(wire.request_bytes("POST", "/slow") + head)
         answered.set()
-        first, leave = await wire.hear(), await wire.hear()
-        await wire.say(b"x")
-        second = await wire.hear()
+        first, close = await wire.read_response(), await wire.read_response()
+        await wire.send(b"x")
+        second = await wire.read_response()
 
-    assert [first.json, leave.status, second.json] == ["slow", 100, "/b"]
+    assert [first.json, close.status, second.json] == ["slow", 100, "/b"]
 
 
-async def test_nobody_is_told_to_go_on_who_has_nothing_to_send(certificates: Certificates) -> None:
+async def test_a_request_without_a_body_gets_no_100_continue(certificates: Certificates) -> None:
     async with serving(Scripted(), certificates) as served, await served.connect() as wire:
         answers = [
-            await wire.ask("POST", "/a", "Expect: 100-continue", body=b""),
-            await wire.ask("GET", "/b", "Expect: 100-continue"),
-            await wire.ask("POST", "/c", "Expect: 100-continue", body=b"already here"),
+            await wire.send_request("POST", "/a", "Expect: 100-continue", body=b""),
+            await wire.send_request("GET", "/b", "Expect: 100-continue"),
+            await wire.send_request("POST", "/c", "Expect: 100-continue", body=b"already here"),
         ]
 
     assert [one.status for one in answers] == [200, 200, 200]
 
 
-async def test_a_connection_is_kept_until_somebody_wants_it_closed(app: App) -> None:
+async def test_a_connection_is_kept_until_one_side_closes_it(app: App) -> None:
     async with await reach(app) as wire:
-        answers = [await wire.ask("GET", "/version") for _ in range(3)]
-        last = await wire.ask("GET", "/version", "Connection: close")
+        answers = [await wire.send_request("GET", "/version") for _ in range(3)]
+        last = await wire.send_request("GET", "/version", "Connection: close")
         rest = await wire.ends()
 
     assert [one.one("connection") for one in answers] == [None, None, None]
@@ -208,30 +208,32 @@ async def test_a_connection_is_kept_until_somebody_wants_it_closed(app: App) -> 
 
 
 async def test_what_is_said_after_the_last_request_is_not_heard(certificates: Certificates) -> None:
-    """A second answer, or a refusal of what follows, would be taken for the answer to something else."""
+    """A second response, or the rejection of what follows, would be taken for another request's response."""
     handler = Scripted(later={"/slow": lambda request: _later(b'"slow"')})
     async with serving(handler, certificates) as served:
         for path in ("/slow", "/fast"):
             async with await served.connect() as wire:
-                await wire.say(
-                    wire.asking("GET", path, "Connection: close") + wire.asking("GET", "/not-heard") + b"\0"
+                await wire.send(
+                    wire.request_bytes("GET", path, "Connection: close")
+                    + wire.request_bytes("GET", "/not-heard")
+                    + b"\0"
                 )
-                answer, rest = await wire.hear(), await wire.ends()
+                answer, rest = await wire.read_response(), await wire.ends()
 
             assert (answer.json, rest) == (path if path == "/fast" else "slow", b"")
 
-    assert handler.asked == ["GET /slow", "GET /fast"]
+    assert handler.requests == ["GET /slow", "GET /fast"]
 
 
-async def _later(body: bytes) -> Answer:
+async def _later(body: bytes) -> Response:
     await asyncio.sleep(0)
-    return Answer(200, body)
+    return Response(200, body)
 
 
 async def test_an_old_client_is_answered_in_its_own_version_and_left(app: App) -> None:
     async with await reach(app) as wire:
-        await wire.say(b"GET /version HTTP/1.0\r\n\r\n")
-        answer, rest = await wire.hear(), await wire.ends()
+        await wire.send(b"GET /version HTTP/1.0\r\n\r\n")
+        answer, rest = await wire.read_response(), await wire.ends()
 
     assert answer.line == "HTTP/1.0 200 OK"
     assert answer.json["major"] == "1"
@@ -241,16 +243,18 @@ async def test_an_old_client_is_answered_in_its_own_version_and_left(app: App) -
 async def test_an_old_client_may_ask_to_be_kept(app: App) -> None:
     async with await reach(app) as wire:
         for _ in range(2):
-            await wire.say(b"GET /version HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-            answer = await wire.hear()
+            await wire.send(b"GET /version HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            answer = await wire.read_response()
             assert (answer.line, answer.one("connection")) == ("HTTP/1.0 200 OK", "keep-alive")
 
 
 async def test_an_old_client_gets_a_stream_without_chunks(app: App) -> None:
     async with await reach(app) as wire:
-        watch = wire.asking("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1", "Connection: keep-alive")
-        await wire.say(watch.replace(b"HTTP/1.1", b"HTTP/1.0"))
-        answer, rest = await wire.hear(), await wire.ends()
+        watch = wire.request_bytes(
+            "GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1", "Connection: keep-alive"
+        )
+        await wire.send(watch.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        answer, rest = await wire.read_response(), await wire.ends()
 
     assert answer.line == "HTTP/1.0 200 OK"
     assert (answer.one("transfer-encoding"), answer.one("connection")) == (None, "close")
@@ -261,8 +265,8 @@ async def test_an_old_client_gets_a_stream_without_chunks(app: App) -> None:
 
 async def test_a_connection_serves_on_after_a_stream_has_ended(app: App) -> None:
     async with await reach(app) as wire:
-        watch = await wire.ask("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1")
-        after = await wire.ask("GET", "/version")
+        watch = await wire.send_request("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1")
+        after = await wire.send_request("GET", "/version")
 
     assert watch.one("transfer-encoding") == "chunked"
     assert watch.body.count(b'"ADDED"') >= 4
@@ -279,8 +283,8 @@ async def test_head_is_answered_without_a_body_where_a_real_server_answers_it(
     app: App, path: str, status: int
 ) -> None:
     async with await reach(app) as wire:
-        head = await wire.ask("HEAD", path)
-        after = await wire.ask("GET", "/version")
+        head = await wire.send_request("HEAD", path)
+        after = await wire.send_request("GET", "/version")
 
     assert head.status == status
     assert int(head.one("content-length") or 0) > 0
@@ -288,16 +292,16 @@ async def test_head_is_answered_without_a_body_where_a_real_server_answers_it(
 
 
 async def test_a_stream_has_no_body_for_head(certificates: Certificates) -> None:
-    async def stream(request: Request) -> Answer:
+    async def stream(request: Request) -> Response:
         async def chunks() -> AsyncIterator[bytes]:
             yield b"never"
 
-        return Answer(200, chunks())
+        return Response(200, chunks())
 
     handler = Scripted(later={"/s": stream})
     async with serving(handler, certificates) as served, await served.connect() as wire:
-        head = await wire.ask("HEAD", "/s")
-        after = await wire.ask("GET", "/after")
+        head = await wire.send_request("HEAD", "/s")
+        after = await wire.send_request("GET", "/after")
 
     assert head.one("transfer-encoding") == "chunked"
     assert after.json == "/after"

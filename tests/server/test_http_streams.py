@@ -1,4 +1,4 @@
-"""Streams, and clients that leave or stop reading in the middle of things."""
+"""Streams, and clients that disconnect or stop reading."""
 
 import asyncio
 import gc
@@ -10,17 +10,19 @@ import orjson
 import pytest
 
 from lamina.app import App
-from lamina.server.api import Api
-from lamina.server.assembly import assemble
-from lamina.server.bucket import Window
-from lamina.server.certificates import Certificates
-from lamina.server.connection import Connection
-from lamina.server.desk import Patience
-from lamina.server.follower import Reader
-from lamina.server.identity import Authenticator
-from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Answer, Request
-from tests.server.speaking import CONFIG_MAPS, TOKEN, Scripted, Served, Wire, reach, serving, until
+from lamina.server.api.assembly import assemble
+from lamina.server.api.authn import Authenticator
+from lamina.server.api.dispatch import Api
+from lamina.server.http.connection import Connection
+from lamina.server.http.connection_context import Timeouts
+from lamina.server.http.request import Request, Response
+from lamina.server.identity import ADMIN
+from lamina.server.storage.bucket_history import Window
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.server.storage.watch_cursor import WatchCursor
+from lamina.server.tls.certificates import Certificates
+from lamina.testing.waiting import eventually
+from tests.server.raw_http import CONFIG_MAPS, TOKEN, Scripted, Served, Wire, reach, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,15 +31,15 @@ WATCH = f"{CONFIG_MAPS}?watch=1"
 
 @asynccontextmanager
 async def bare_server(
-    certificates: Certificates, window: Window, patience: Patience | None = None
+    certificates: Certificates, window: Window, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[Served, Api]]:
-    """A server without actors, so that whoever follows its log is a client of the test's."""
+    """A server without controllers, so that all watches are the test's."""
     store = MemoryStore(window=window)
     api = assemble(store, lambda: datetime.now(UTC), Authenticator({TOKEN: ADMIN}), {})
     await api.handle(
         Request("POST", "/api/v1/namespaces", body=b'{"metadata":{"name":"default"}}', user=ADMIN)
     )
-    async with serving(api, certificates, patience) as served:
+    async with serving(api, certificates, timeouts) as served:
         yield served, api
     await store.close()
 
@@ -54,26 +56,28 @@ def instances(kind: type) -> int:
 
 async def test_a_watch_says_at_once_that_it_has_begun(app: App) -> None:
     async with await reach(app) as wire:
-        await wire.say(
-            wire.asking("GET", f"{CONFIG_MAPS}?watch=1&resourceVersion=1&fieldSelector=metadata.name=x")
+        await wire.send(
+            wire.request_bytes(
+                "GET", f"{CONFIG_MAPS}?watch=1&resourceVersion=1&fieldSelector=metadata.name=x"
+            )
         )
-        head = await wire.hear_head()
+        head = await wire.read_head()
 
     assert (head.status, head.one("transfer-encoding"), head.one("content-length")) == (200, "chunked", None)
 
 
-async def test_a_watcher_that_reads_nothing_costs_little_and_holds_up_nobody(
+async def test_a_watch_that_is_not_read_costs_little_and_does_not_block_others(
     certificates: Certificates,
 ) -> None:
-    """When it reads on, and has missed too much, it is told so and the stream ends as it should."""
+    """When it reads again and has missed too many events, it gets an error and the stream ends properly."""
     async with (
         bare_server(certificates, Window(events=40)) as (served, api),
         await served.connect() as asleep,
     ):
         awake = await served.connect()
         for wire in (asleep, awake):
-            await wire.say(wire.asking("GET", f"{WATCH}&allowWatchBookmarks=true"))
-            await wire.hear_head()
+            await wire.send(wire.request_bytes("GET", f"{WATCH}&allowWatchBookmarks=true"))
+            await wire.read_head()
             assert b"initial-events-end" in await anext(wire.chunks())
         asleep.pause()
         seen = 0
@@ -83,8 +87,8 @@ async def test_a_watcher_that_reads_nothing_costs_little_and_holds_up_nobody(
         (unsent,) = {_unsent(one) for one in _connections()} - {0}
         asleep.resume()
         events = [orjson.loads(line) async for chunk in asleep.chunks() for line in chunk.splitlines()]
-        after = await asleep.ask("GET", "/version")
-        awake.vanish()
+        after = await asleep.send_request("GET", "/version")
+        awake.abort()
 
     assert seen == 400
     assert unsent < 1024 * 1024
@@ -105,44 +109,44 @@ def _unsent(connection: Connection) -> int:
 
 async def test_a_watcher_that_never_reads_again_is_left(certificates: Certificates) -> None:
     async with bare_server(certificates, Window()) as (served, api), await served.connect() as wire:
-        await wire.say(wire.asking("GET", WATCH))
-        await wire.hear_head()
+        await wire.send(wire.request_bytes("GET", WATCH))
+        await wire.read_head()
         wire.pause()
         for number in range(300):
             await write(api, f"large-{number}", 100_000)
-        # What it says meanwhile is no sign that it reads.
-        await wire.say(wire.asking("GET", "/version"))
+        # Bytes that it sends meanwhile do not mean that it reads.
+        await wire.send(wire.request_bytes("GET", "/version"))
         async with await served.connect() as other:
-            await other.ask("GET", "/version")
-        await until(lambda: served.listener.connected == 1)
+            await other.send_request("GET", "/version")
+        await eventually(lambda: served.listener.connected == 1)
         served.pass_time(59)
         assert served.listener.connected == 1
-        await until(lambda: served.gone_after(61))
-        await until(lambda: served.listener.answering == 0)
+        await eventually(lambda: served.is_empty_after(61))
+        await eventually(lambda: served.listener.in_progress == 0)
 
 
 @pytest.mark.parametrize("politely", [True, False])
 async def test_nothing_is_left_of_a_watcher_that_leaves(certificates: Certificates, politely: bool) -> None:
     async with bare_server(certificates, Window()) as (served, api):
-        before = instances(Reader)
+        before = instances(WatchCursor)
         wires = [await served.connect() for _ in range(5)]
         for wire in wires:
-            await wire.say(wire.asking("GET", WATCH))
-            await wire.hear_head()
-        await until(lambda: instances(Reader) == before + 5)
-        assert served.listener.answering == 5
+            await wire.send(wire.request_bytes("GET", WATCH))
+            await wire.read_head()
+        await eventually(lambda: instances(WatchCursor) == before + 5)
+        assert served.listener.in_progress == 5
         for wire in wires:
             if politely:
-                await wire.leave()
+                await wire.close()
             else:
-                wire.vanish()
-        await until(lambda: served.listener.connected == served.listener.answering == 0)
-        await until(lambda: instances(Reader) == before)
+                wire.abort()
+        await eventually(lambda: served.listener.connected == served.listener.in_progress == 0)
+        await eventually(lambda: instances(WatchCursor) == before)
         await write(api, "after")
 
 
 async def test_a_connection_that_has_ended_is_forgotten_at_once(certificates: Certificates) -> None:
-    """It and its parser know each other, and what they hold of TLS is too much to wait for the collector."""
+    """Connection and parser refer to each other, and TLS buffers are too large to wait for the collector."""
     async with serving(Scripted(), certificates) as served:
         gc.collect()
         before = instances(Connection)
@@ -151,10 +155,10 @@ async def test_a_connection_that_has_ended_is_forgotten_at_once(certificates: Ce
             for ending in ("Connection: close", "Connection: keep-alive"):
                 for _ in range(10):
                     wire = await served.connect()
-                    await wire.ask("GET", "/", ending)
-                    await wire.leave()
-            await until(lambda: served.listener.connected == 0)
-            await until(lambda: instances(Connection) == before)
+                    await wire.send_request("GET", "/", ending)
+                    await wire.close()
+            await eventually(lambda: served.listener.connected == 0)
+            await eventually(lambda: instances(Connection) == before)
         finally:
             gc.enable()
 
@@ -162,14 +166,14 @@ async def test_a_connection_that_has_ended_is_forgotten_at_once(certificates: Ce
 async def test_a_stream_that_is_ready_when_its_client_has_gone_is_not_begun(
     certificates: Certificates,
 ) -> None:
-    """Nobody would ever end it."""
+    """Otherwise it would never end."""
     ready = asyncio.Event()
     told: list[str] = []
 
     class Chunks:
         def __aiter__(self) -> AsyncIterator[bytes]:
             told.append("begun")
-            raise AssertionError("nobody is there")
+            raise AssertionError("there is no client")
 
         async def __anext__(self) -> bytes:
             raise StopAsyncIteration
@@ -177,19 +181,19 @@ async def test_a_stream_that_is_ready_when_its_client_has_gone_is_not_begun(
         async def aclose(self) -> None:
             told.append("closed")
 
-    async def stream(request: Request) -> Answer:
+    async def stream(request: Request) -> Response:
         await ready.wait()
-        return Answer(200, Chunks())
+        return Response(200, Chunks())
 
     handler = Scripted(later={"/stream": stream})
     async with serving(handler, certificates) as served:
         async with await served.connect() as wire:
-            await wire.say(wire.asking("GET", "/stream"))
-            await until(lambda: served.listener.answering == 1)
-        await until(lambda: served.listener.connected == 0)
-        assert served.listener.answering == 1
+            await wire.send(wire.request_bytes("GET", "/stream"))
+            await eventually(lambda: served.listener.in_progress == 1)
+        await eventually(lambda: served.listener.connected == 0)
+        assert served.listener.in_progress == 1
         ready.set()
-        await until(lambda: served.listener.answering == 0)
+        await eventually(lambda: served.listener.in_progress == 0)
 
     assert told == ["closed"]
 
@@ -198,20 +202,20 @@ async def test_a_write_is_finished_without_its_client(certificates: Certificates
     ready = asyncio.Event()
     written: list[bytes] = []
 
-    async def write_down(request: Request) -> Answer:
+    async def write_down(request: Request) -> Response:
         await ready.wait()
         written.append(request.body)
-        return Answer(201, b"{}")
+        return Response(201, b"{}")
 
     handler = Scripted(later={"/": write_down})
     async with serving(handler, certificates) as served:
         async with await served.connect() as wire:
-            await wire.say(wire.asking("POST", "/", body=b"important"))
-            await until(lambda: served.listener.answering == 1)
-        await until(lambda: served.listener.connected == 0)
+            await wire.send(wire.request_bytes("POST", "/", body=b"important"))
+            await eventually(lambda: served.listener.in_progress == 1)
+        await eventually(lambda: served.listener.connected == 0)
         gc.collect()
         ready.set()
-        await until(lambda: served.listener.answering == 0)
+        await eventually(lambda: served.listener.in_progress == 0)
 
     assert written == [b"important"]
 
@@ -219,24 +223,24 @@ async def test_a_write_is_finished_without_its_client(certificates: Certificates
 async def test_a_write_that_did_not_arrive_whole_is_not_made(app: App) -> None:
     body = orjson.dumps({"metadata": {"name": "half"}})
     async with await reach(app) as wire:
-        await wire.say(wire.asking("POST", CONFIG_MAPS, body=body)[:-1])
+        await wire.send(wire.request_bytes("POST", CONFIG_MAPS, body=body)[:-1])
     async with await reach(app) as wire:
-        chunked = wire.asking("POST", CONFIG_MAPS, "Transfer-Encoding: chunked")
-        await wire.say(chunked + b"%x\r\n%b\r\n" % (len(body), body))
+        chunked = wire.request_bytes("POST", CONFIG_MAPS, "Transfer-Encoding: chunked")
+        await wire.send(chunked + b"%x\r\n%b\r\n" % (len(body), body))
     async with await reach(app) as wire:
-        found = await wire.ask("GET", f"{CONFIG_MAPS}/half")
+        found = await wire.send_request("GET", f"{CONFIG_MAPS}/half")
 
     assert found.status == 404
 
 
 async def test_requests_behind_a_stream_are_answered_when_it_ends(app: App) -> None:
     async with await reach(app) as wire:
-        await wire.say(
-            wire.asking("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
-            *[wire.asking("GET", "/version")] * 3,
+        await wire.send(
+            wire.request_bytes("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
+            *[wire.request_bytes("GET", "/version")] * 3,
         )
-        stream = await wire.hear()
-        after = [await wire.hear() for _ in range(3)]
+        stream = await wire.read_response()
+        after = [await wire.read_response() for _ in range(3)]
 
     assert stream.body.count(b'"ADDED"') >= 4
     assert [one.status for one in after] == [200, 200, 200]
@@ -244,21 +248,21 @@ async def test_requests_behind_a_stream_are_answered_when_it_ends(app: App) -> N
 
 async def test_hundreds_of_clients_are_served_at_once(app: App) -> None:
     path = f"{CONFIG_MAPS}/kube-root-ca.crt"
-    # A few at a time: a client that shares its loop with the server is the slow side of a handshake.
+    # A few at a time: in one event loop, the client's part of the handshakes is the slow one.
     gate = asyncio.Semaphore(50)
 
     async def arrive() -> int:
         async with gate:
             wire = await reach(app)
             wires.append(wire)
-            return (await wire.ask("GET", path)).status
+            return (await wire.send_request("GET", path)).status
 
     wires: list[Wire] = []
     arrived = await asyncio.gather(*[arrive() for _ in range(500)])
-    read = await asyncio.gather(*[wire.ask("GET", path) for wire in wires])
-    listed = await asyncio.gather(*[wire.ask("GET", f"{CONFIG_MAPS}?limit=1") for wire in wires])
+    read = await asyncio.gather(*[wire.send_request("GET", path) for wire in wires])
+    listed = await asyncio.gather(*[wire.send_request("GET", f"{CONFIG_MAPS}?limit=1") for wire in wires])
     for wire in wires:
-        wire.vanish()
+        wire.abort()
 
     assert arrived == [200] * 500
     assert {one.status for one in read} == {one.status for one in listed} == {200}

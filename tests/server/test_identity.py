@@ -1,4 +1,4 @@
-"""Who a request is from: certificates, tokens, and nobody in particular."""
+"""Authentication: certificates, tokens, and anonymous requests."""
 
 import asyncio
 import socket
@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lamina.app import App
-from lamina.server.certificates import Pair, ensure_certificates
-from lamina.server.identity import Authenticator, from_subject
-from lamina.server.request import ADMIN, ANONYMOUS, Identity, Request
-from tests.server.speaking import CONFIG_MAPS, Said, reach, tls_to
+from lamina.server.api.authn import Authenticator
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN, ANONYMOUS, Identity, identity_from_subject
+from lamina.server.tls.certificates import Pair, ensure_certificates
+from tests.server.raw_http import CONFIG_MAPS, RawResponse, reach, tls_to
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -31,7 +32,7 @@ SPACED = "the provided Authorization header contains extra space before the bear
 def signed(
     app: App, folder: Path, subject: list[tuple[x509.ObjectIdentifier, str]], *, until: timedelta
 ) -> Pair:
-    """A client certificate of the server's own authority."""
+    """A client certificate signed by the server's own CA."""
     authority = app.certificates.authority
     issuer = x509.load_pem_x509_certificate(authority.certificate_pem)
     signer = serialization.load_pem_private_key(authority.key_pem, None)
@@ -58,17 +59,17 @@ def signed(
     return pair
 
 
-async def ask_with(app: App, pair: Pair | None, authorization: str = "", path: str = WHOAMI) -> Said:
+async def ask_with(app: App, pair: Pair | None, authorization: str = "", path: str = WHOAMI) -> RawResponse:
     tls = tls_to(app.certificates.authority.certificate, pair)
     async with await reach(app, tls) as wire:
         head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(REVIEW)}\r\n"
         if authorization:
             head += f"Authorization: {authorization}\r\n"
-        await wire.say(head.encode("latin-1") + b"\r\n" + REVIEW)
-        return await wire.hear()
+        await wire.send(head.encode("latin-1") + b"\r\n" + REVIEW)
+        return await wire.read_response()
 
 
-def who(answer: Said) -> tuple[str, list[str]]:
+def who(answer: RawResponse) -> tuple[str, list[str]]:
     assert answer.status == 201, answer.body
     info = answer.json["status"]["userInfo"]
     return info["username"], info["groups"]
@@ -92,13 +93,13 @@ async def test_a_certificate_names_its_user_and_groups(app: App, tmp_path: Path)
 
 
 async def test_a_certificate_goes_before_a_token(app: App) -> None:
-    """As in a real server, where a wrong token beside a good certificate is not even looked at."""
+    """As in kube-apiserver, where a wrong token beside a valid certificate is ignored."""
     for authorization in (f"Bearer {app.token}", "Bearer wrong", "Basic YTpi"):
         answer = await ask_with(app, app.certificates.admin, authorization)
         assert who(answer)[0] == "lamina-admin"
 
 
-async def test_a_certificate_that_names_nobody_is_nobodys(app: App, tmp_path: Path) -> None:
+async def test_a_certificate_without_a_name_is_anonymous(app: App, tmp_path: Path) -> None:
     pair = signed(app, tmp_path, [(NameOID.ORGANIZATION_NAME, "red")], until=timedelta(days=1))
 
     answer = await ask_with(app, pair)
@@ -158,7 +159,7 @@ async def test_a_certificate_that_is_no_good_is_refused_by_tls(
     assert who(await ask_with(app, app.certificates.admin))[0] == "lamina-admin"
 
 
-async def test_a_client_does_not_trust_anybody_else(app: App, tmp_path: Path) -> None:
+async def test_a_client_does_not_trust_another_authority(app: App, tmp_path: Path) -> None:
     other = ensure_certificates(tmp_path, ["127.0.0.1"], "x", [])
 
     with pytest.raises(ssl.SSLCertVerificationError):
@@ -170,7 +171,7 @@ async def test_the_version_before_the_latest_of_tls_is_spoken_as_well(app: App) 
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
     async with await reach(app, tls) as wire:
-        assert (await wire.ask("GET", "/version")).status == 200
+        assert (await wire.send_request("GET", "/version")).status == 200
         assert wire.writer.get_extra_info("ssl_object").version() == "TLSv1.2"
         assert wire.writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
 
@@ -209,7 +210,7 @@ async def test_a_token_is_read_as_a_real_server_reads_it(
 
 
 @pytest.mark.parametrize("token", ["wrong", "{token}x", "x{token}", "\xff\xfe", "null"])
-async def test_a_wrong_token_is_not_taken_for_nobody(app: App, token: str) -> None:
+async def test_a_request_with_a_wrong_token_is_not_anonymous(app: App, token: str) -> None:
     for path in (WHOAMI, CONFIG_MAPS, "/healthz", "/version", "/nope"):
         answer = await ask_with(app, None, f"Bearer {token.format(token=app.token)}", path)
 
@@ -227,9 +228,9 @@ async def test_a_wrong_token_is_not_taken_for_nobody(app: App, token: str) -> No
 
 async def test_a_connection_is_not_spoilt_by_a_wrong_token(app: App) -> None:
     async with await reach(app) as wire:
-        wrong = wire.asking("GET", CONFIG_MAPS).replace(app.token.encode(), b"wrong")
-        await wire.say(wrong, wire.asking("GET", CONFIG_MAPS))
-        statuses = [(await wire.hear()).status, (await wire.hear()).status]
+        wrong = wire.request_bytes("GET", CONFIG_MAPS).replace(app.token.encode(), b"wrong")
+        await wire.send(wrong, wire.request_bytes("GET", CONFIG_MAPS))
+        statuses = [(await wire.read_response()).status, (await wire.read_response()).status]
 
     assert statuses == [401, 200]
 
@@ -247,7 +248,7 @@ async def test_a_connection_is_not_spoilt_by_a_wrong_token(app: App) -> None:
 async def test_a_token_can_be_reviewed(app: App, token: str, status: int, authenticated: bool | None) -> None:
     review = orjson.dumps({"spec": {"token": token.format(token=app.token)}})
     async with await reach(app) as wire:
-        answer = await wire.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body=review)
+        answer = await wire.send_request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body=review)
 
     assert answer.status == status
     if status == 400:
@@ -262,5 +263,5 @@ async def test_identities_are_values() -> None:
     assert known.bearer("a") == ADMIN
     assert known.bearer("b") == Identity("bob")
     assert known.bearer("c") is None
-    assert known.identify(Request("GET", "/")) is ANONYMOUS
-    assert from_subject("bob", ("red",)) == Identity("bob", ("red", "system:authenticated"))
+    assert known.authenticate(Request("GET", "/")) is ANONYMOUS
+    assert identity_from_subject("bob", ("red",)) == Identity("bob", ("red", "system:authenticated"))

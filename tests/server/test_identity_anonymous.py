@@ -1,31 +1,30 @@
 """
-What nobody in particular may see, and what it is told otherwise.
+Anonymous requests: what they may read, and the errors for everything else.
 
-The sentences are a real server's, recorded from kube-apiserver 1.35.4 with no
-credentials at all.
+The messages were recorded from kube-apiserver 1.35.4 without credentials.
 """
 
 import pytest
 
 from lamina.app import App
-from tests.server.speaking import Said, reach
+from tests.server.raw_http import RawResponse, reach
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HERE = "/api/v1/namespaces/default/configmaps"
 
 
-async def ask_as_nobody(app: App, method: str, path: str) -> Said:
+async def ask_anonymously(app: App, method: str, path: str) -> RawResponse:
     async with await reach(app) as wire:
-        await wire.say(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        return await wire.hear(method)
+        await wire.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return await wire.read_response(method)
 
 
 @pytest.mark.parametrize(
     "path", ["/healthz", "/livez", "/readyz", "/readyz?verbose", "/version", "/version/"]
 )
-async def test_nobody_sees_health_and_version(app: App, path: str) -> None:
-    assert (await ask_as_nobody(app, "GET", path)).status == 200
+async def test_anonymous_requests_read_health_and_version(app: App, path: str) -> None:
+    assert (await ask_anonymously(app, "GET", path)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -64,10 +63,10 @@ async def test_nobody_sees_health_and_version(app: App, path: str) -> None:
         ("GET", "/apis/nope.example.com/v1/namespaces/x/foos/y/", 'foos.nope.example.com "y"', 'get resource "foos" in API group "nope.example.com" in the namespace "x"', {"name": "y", "group": "nope.example.com", "kind": "foos"}),
     ],
 )  # fmt: skip
-async def test_nobody_is_told_which_resource_it_may_not_touch(
+async def test_anonymous_requests_are_refused_with_the_resource(
     app: App, method: str, path: str, what: str, may_not: str, details: dict[str, str]
 ) -> None:
-    answer = await ask_as_nobody(app, method, path)
+    answer = await ask_anonymously(app, method, path)
 
     assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
     sentence = may_not if may_not.startswith("cannot") else f"cannot {may_not}"
@@ -95,16 +94,16 @@ async def test_nobody_is_told_which_resource_it_may_not_touch(
         ("POST", "/lamina/backup", 'post path "/lamina/backup"'),
     ],
 )
-async def test_nobody_is_told_which_path_it_may_not_see(
+async def test_anonymous_requests_are_refused_with_the_path(
     app: App, method: str, path: str, may_not: str
 ) -> None:
-    answer = await ask_as_nobody(app, method, path)
+    answer = await ask_anonymously(app, method, path)
 
     assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
     assert answer.message == f'forbidden: User "system:anonymous" cannot {may_not}'
     assert answer.json["details"] == {}
 
 
-async def test_nobody_gets_no_head_either(app: App) -> None:
+async def test_anonymous_head_requests_are_refused_too(app: App) -> None:
     for path in (HERE, "/metrics", "/version"):
-        assert (await ask_as_nobody(app, "HEAD", path)).status == 403
+        assert (await ask_anonymously(app, "HEAD", path)).status == 403

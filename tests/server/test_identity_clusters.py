@@ -1,4 +1,4 @@
-"""Who is known where, when a server has several clusters."""
+"""Identities on a server with several clusters."""
 
 from collections.abc import AsyncIterator
 
@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 
 from lamina.app import App
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
 from lamina.settings import Settings
-from tests.server.speaking import CONFIG_MAPS, Said, reach
+from tests.server.raw_http import CONFIG_MAPS, RawResponse, reach
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,22 +24,24 @@ async def app() -> AsyncIterator[App]:
         yield running
 
 
-async def ask(app: App, token: str | None, method: str, path: str, body: bytes | None = None) -> Said:
+async def send_request(
+    app: App, token: str | None, method: str, path: str, body: bytes | None = None
+) -> RawResponse:
     async with await reach(app) as wire:
         if token is None:
-            await wire.say(f"{method} {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
-            return await wire.hear(method)
+            await wire.send(f"{method} {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+            return await wire.read_response(method)
         wire.token = token
-        return await wire.ask(method, path, body=body)
+        return await wire.send_request(method, path, body=body)
 
 
 @pytest.mark.parametrize("path", [NAMESPACE, f"{NAMESPACE}/configmaps", "/version", "/openapi/v3", "/"])
 async def test_a_clusters_token_is_good_there_and_nowhere_else(app: App, path: str) -> None:
     token = app.clusters.tokens["east"]
 
-    assert (await ask(app, token, "GET", f"/clusters/east{path}")).status == 200
+    assert (await send_request(app, token, "GET", f"/clusters/east{path}")).status == 200
     for elsewhere in (f"/clusters/west{path}", path, f"/clusters/nobody{path}"):
-        assert (await ask(app, token, "GET", elsewhere)).status == 401
+        assert (await send_request(app, token, "GET", elsewhere)).status == 401
 
 
 @pytest.mark.parametrize(
@@ -54,36 +56,36 @@ async def test_a_clusters_token_is_good_there_and_nowhere_else(app: App, path: s
     ],
 )
 async def test_a_clusters_token_says_nothing_to_the_server_itself(app: App, method: str, path: str) -> None:
-    assert (await ask(app, app.clusters.tokens["east"], method, path)).status == 401
+    assert (await send_request(app, app.clusters.tokens["east"], method, path)).status == 401
     assert "west" in app.clusters.tokens
 
 
 @pytest.mark.parametrize("below", [NAMESPACE, f"{NAMESPACE}/configmaps", "/lamina/faults"])
 async def test_who_is_let_into_a_cluster_is_not_led_on_from_there(app: App, below: str) -> None:
-    """A path is taken apart once, and whoever was let in by its first cluster is heard there and nowhere else."""
+    """A path is resolved once: an identity of its first cluster is valid only there."""
     token = app.clusters.tokens["east"]
 
     for way in ("/clusters/east/clusters/west", "/clusters/east/clusters/lamina"):
-        assert (await ask(app, token, "GET", f"{way}{below}")).status == 404
+        assert (await send_request(app, token, "GET", f"{way}{below}")).status == 404
 
 
 async def test_the_administrator_of_the_server_reaches_every_cluster(app: App) -> None:
     for way in ("", "/clusters/east", "/clusters/west"):
-        assert (await ask(app, app.token, "GET", f"{way}{NAMESPACE}")).status == 200
-    assert (await ask(app, app.token, "GET", "/clusters")).status == 200
-    assert (await ask(app, app.token, "GET", f"/clusters/nobody{NAMESPACE}")).status == 404
+        assert (await send_request(app, app.token, "GET", f"{way}{NAMESPACE}")).status == 200
+    assert (await send_request(app, app.token, "GET", "/clusters")).status == 200
+    assert (await send_request(app, app.token, "GET", f"/clusters/nobody{NAMESPACE}")).status == 404
 
 
-async def test_nobody_in_particular_sees_of_a_cluster_what_it_sees_of_any_server(app: App) -> None:
-    assert (await ask(app, None, "GET", "/clusters/east/healthz")).status == 200
-    refused = await ask(app, None, "GET", f"/clusters/east{CONFIG_MAPS}")
+async def test_anonymous_requests_read_of_a_cluster_what_they_read_of_any_server(app: App) -> None:
+    assert (await send_request(app, None, "GET", "/clusters/east/healthz")).status == 200
+    refused = await send_request(app, None, "GET", f"/clusters/east{CONFIG_MAPS}")
     assert refused.status == 403
     assert refused.message == (
         'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" '
         'in API group "" in the namespace "default"'
     )
     for path in ("/clusters", "/clusters/east", "/clusters/nobody/api", "/clusters/nobody/healthz"):
-        refused = await ask(app, None, "GET", path)
+        refused = await send_request(app, None, "GET", path)
         assert refused.status == 403
         assert refused.message == f'forbidden: User "system:anonymous" cannot get path "{path}"'
 
@@ -98,7 +100,7 @@ async def test_a_cluster_vouches_for_its_own_tokens(app: App, reviewed: str, kno
         "spec": {"token": token},
     }
 
-    answer = await ask(app, app.token, "POST", f"/clusters/east{REVIEWS}", orjson.dumps(review))
+    answer = await send_request(app, app.token, "POST", f"/clusters/east{REVIEWS}", orjson.dumps(review))
 
     assert answer.json["status"].get("authenticated", False) is known
 

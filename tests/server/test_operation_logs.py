@@ -1,4 +1,4 @@
-"""Log lines, for people and for machines."""
+"""Log lines, as text and JSON."""
 
 import json
 import subprocess
@@ -10,13 +10,14 @@ import pytest
 
 from lamina.app import App
 from lamina.logs import Log
-from lamina.server.api import Api
-from lamina.server.assembly import assemble
-from lamina.server.certificates import Certificates
-from lamina.server.identity import Authenticator
-from lamina.server.memory import MemoryStore
-from lamina.server.request import ADMIN, Request
-from tests.server.speaking import CONFIG_MAPS, TOKEN, reach, serving
+from lamina.server.api.assembly import assemble
+from lamina.server.api.authn import Authenticator
+from lamina.server.api.dispatch import Api
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN
+from lamina.server.storage.memory_store import MemoryStore
+from lamina.server.tls.certificates import Certificates
+from tests.server.raw_http import CONFIG_MAPS, TOKEN, reach, serving
 
 
 @pytest.fixture
@@ -26,26 +27,26 @@ def log() -> Log:
 
 def test_a_line_is_a_phrase_and_keys(log: Log, capsys: pytest.CaptureFixture[str]) -> None:
     log.configure("info", "text")
-    log.info("step taken", object="default/web", because='moving "east" to 4', count=3, done=True)
+    log.info("revision recorded", object="default/web", because='moving "east" to 4', count=3, done=True)
 
     (line,) = capsys.readouterr().err.splitlines()
     stamp, _, rest = line.partition(" ")
     assert datetime.fromisoformat(stamp.removeprefix("timestamp=")).tzinfo == UTC
     assert rest == (
-        'level=info event="step taken" object=default/web because="moving \\"east\\" to 4" count=3 done=true'
+        'level=info event="revision recorded" object=default/web because="moving \\"east\\" to 4" count=3 done=true'
     )
 
 
 def test_a_line_for_machines_is_json(log: Log, capsys: pytest.CaptureFixture[str]) -> None:
     log.configure("info", "json")
-    log.warning("step taken", object="default/wüb", count=3, because="two\nlines")
+    log.warning("revision recorded", object="default/wüb", count=3, because="two\nlines")
 
     (line,) = capsys.readouterr().err.splitlines()
-    said = json.loads(line)
-    assert datetime.fromisoformat(said.pop("timestamp")).tzinfo == UTC
-    assert said == {
+    response = json.loads(line)
+    assert datetime.fromisoformat(response.pop("timestamp")).tzinfo == UTC
+    assert response == {
         "level": "warning",
-        "event": "step taken",
+        "event": "revision recorded",
         "object": "default/wüb",
         "count": 3,
         "because": "two\nlines",
@@ -53,7 +54,7 @@ def test_a_line_for_machines_is_json(log: Log, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("level", "said"),
+    ("level", "written"),
     [
         ("debug", ["debug", "info", "warning", "error"]),
         ("info", ["info", "warning", "error"]),
@@ -62,13 +63,13 @@ def test_a_line_for_machines_is_json(log: Log, capsys: pytest.CaptureFixture[str
     ],
 )
 def test_lines_below_the_level_are_not_written(
-    log: Log, capsys: pytest.CaptureFixture[str], level: str, said: list[str]
+    log: Log, capsys: pytest.CaptureFixture[str], level: str, written: list[str]
 ) -> None:
     log.configure(level, "json")
     for method in (log.debug, log.info, log.warning, log.error):
         method("said")
 
-    assert [json.loads(line)["level"] for line in capsys.readouterr().err.splitlines()] == said
+    assert [json.loads(line)["level"] for line in capsys.readouterr().err.splitlines()] == written
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -127,13 +128,13 @@ async def test_a_server_that_is_asked_ordinary_things_says_nothing(
             "/nope",
             "/api/v1/namespaces?watch=1&timeoutSeconds=1",
         ):
-            await wire.ask("GET", path)
-        await wire.say(b"nonsense\r\n\r\n")
-        await wire.hear()
+            await wire.send_request("GET", path)
+        await wire.send(b"nonsense\r\n\r\n")
+        await wire.read_response()
     async with await reach(app) as wire:
-        await wire.say(wire.asking("GET", "/api/v1/namespaces?watch=1"))
-        await wire.hear_head()
-        wire.vanish()
+        await wire.send(wire.request_bytes("GET", "/api/v1/namespaces?watch=1"))
+        await wire.read_head()
+        wire.abort()
 
     assert logged() == ""
 
@@ -148,8 +149,8 @@ async def test_our_own_mistake_is_logged_once_and_answered_without_its_traceback
     store = MemoryStore()
     api: Api = assemble(store, lambda: datetime.now(UTC), Authenticator({TOKEN: ADMIN}), {"broken": broken})
     async with serving(api, certificates) as served, await served.connect() as wire:
-        answer = await wire.ask("GET", "/readyz")
-        after = await wire.ask("GET", "/version")
+        answer = await wire.send_request("GET", "/readyz")
+        after = await wire.send_request("GET", "/version")
     inside = await api.handle(Request("GET", "/readyz", user=ADMIN))
     await store.close()
 

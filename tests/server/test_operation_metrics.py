@@ -1,4 +1,4 @@
-"""What the server counts about itself."""
+"""The server's metrics."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lamina.app import App
-from tests.server.speaking import CONFIG_MAPS, LONG, Wire, reach
+from tests.server.raw_http import CONFIG_MAPS, TIMEOUT, Wire, reach
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def measured(wire: Wire) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Everything on the page of metrics, by name and labels."""
-    answer = await wire.ask("GET", "/metrics")
+    """All metrics, by name and labels."""
+    answer = await wire.send_request("GET", "/metrics")
     assert answer.status == 200
     assert answer.one("content-type") == "text/plain; version=0.0.4; charset=utf-8"
     return {
@@ -38,11 +38,11 @@ async def test_requests_are_counted_by_verb_kind_and_code(app: App) -> None:
         before = await measured(wire)
         for number in range(3):
             body = orjson.dumps({"metadata": {"name": f"counted-{number}"}})
-            assert (await wire.ask("POST", path, body=body)).status == 201
+            assert (await wire.send_request("POST", path, body=body)).status == 201
         for name in ("counted-0", "counted-1", "none"):
-            await wire.ask("GET", f"{path}/{name}")
-        await wire.ask("GET", path)
-        await wire.ask("GET", "/apis/apps/v1/deployments")
+            await wire.send_request("GET", f"{path}/{name}")
+        await wire.send_request("GET", path)
+        await wire.send_request("GET", "/apis/apps/v1/deployments")
         after = await measured(wire)
 
     def grew(**labels: str) -> float:
@@ -61,7 +61,7 @@ async def test_requests_are_counted_by_verb_kind_and_code(app: App) -> None:
 async def test_how_long_requests_took_adds_up(app: App) -> None:
     async with await reach(app) as wire:
         for _ in range(5):
-            await wire.ask("GET", f"{CONFIG_MAPS}/kube-root-ca.crt")
+            await wire.send_request("GET", f"{CONFIG_MAPS}/kube-root-ca.crt")
         metrics = await measured(wire)
 
     labels = {"verb": "GET", "resource": "configmaps", "scope": "resource"}
@@ -78,18 +78,18 @@ async def test_streams_are_counted_while_they_are_open(app: App) -> None:
         return total(await measured(looking), "apiserver_longrunning_requests")
 
     async with await reach(app) as looking:
-        # The actors watch as well, without HTTP in between; they have begun by now.
+        # The actors have watches too, without HTTP; they have begun by now.
         before = await open_streams()
         wires = [await reach(app) for _ in range(3)]
         for wire in wires:
-            await wire.say(wire.asking("GET", f"{CONFIG_MAPS}?watch=1"))
-            await wire.hear_head()
+            await wire.send(wire.request_bytes("GET", f"{CONFIG_MAPS}?watch=1"))
+            await wire.read_head()
         during = await open_streams()
-        await wires[0].leave()
-        wires[1].vanish()
-        wires[2].vanish()
-        short = await looking.ask("GET", f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
-        async with asyncio.timeout(LONG):
+        await wires[0].close()
+        wires[1].abort()
+        wires[2].abort()
+        short = await looking.send_request("GET", f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
+        async with asyncio.timeout(TIMEOUT):
             while await open_streams() != before:
                 pass
 
@@ -102,9 +102,9 @@ async def test_what_is_stored_is_counted(app: App) -> None:
     path = "/api/v1/namespaces/kube-node-lease/secrets"
     async with await reach(app) as wire:
         before = await measured(wire)
-        await wire.ask("POST", path, body=orjson.dumps({"metadata": {"name": "one"}}))
-        await wire.ask("POST", path, body=orjson.dumps({"metadata": {"name": "two"}}))
-        await wire.ask("DELETE", f"{path}/two")
+        await wire.send_request("POST", path, body=orjson.dumps({"metadata": {"name": "one"}}))
+        await wire.send_request("POST", path, body=orjson.dumps({"metadata": {"name": "two"}}))
+        await wire.send_request("DELETE", f"{path}/two")
         after = await measured(wire)
 
     def stored(metrics: dict[tuple[str, frozenset[tuple[str, str]]], float]) -> float:
@@ -117,15 +117,15 @@ async def test_what_is_stored_is_counted(app: App) -> None:
 async def test_paths_made_up_by_clients_do_not_grow_the_page(app: App) -> None:
     async with await reach(app) as wire:
         for number in range(50):
-            await wire.ask("GET", f"/apis/made.up{number}/v1/things")
-            await wire.ask("GET", f"/made/up/{number}")
-            await wire.ask("GET", f"{CONFIG_MAPS}/x/made-up-{number}")
+            await wire.send_request("GET", f"/apis/made.up{number}/v1/things")
+            await wire.send_request("GET", f"/made/up/{number}")
+            await wire.send_request("GET", f"{CONFIG_MAPS}/x/made-up-{number}")
         metrics = await measured(wire)
 
     assert not [key for key, labels in metrics if any("made" in value for _, value in labels)]
 
 
-async def test_streams_that_nobody_reads_in_process_are_counted_until_they_are_closed(app: App) -> None:
+async def test_unread_streams_in_process_are_counted_until_they_are_closed(app: App) -> None:
     async with await reach(app) as looking:
         before = total(await measured(looking), "apiserver_longrunning_requests")
         answer = await app.request("GET", CONFIG_MAPS, "watch=1")

@@ -1,4 +1,4 @@
-"""What a start does without, so that it is quick."""
+"""Modules that are not loaded at the start."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ print(*sorted(name for name in sys.modules if name.startswith(("lamina.cel", "ai
 
 
 def test_a_server_starts_without_what_only_few_requests_need() -> None:
-    """Expressions above all: they are loaded with the first rule or policy that is written in them."""
+    """CEL above all: it is loaded with the first rule or policy."""
     done = subprocess.run([sys.executable, "-c", _START], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == ""

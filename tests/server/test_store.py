@@ -1,4 +1,4 @@
-"""The log: writing, reading, and reading how it was."""
+"""The log: writes, reads, and reads of earlier versions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from lamina.errors import AlreadyExists, Conflict, Gone, NotFound, StoreError, TooLarge
-from lamina.server.bucket import Window
-from lamina.server.log import Log
-from lamina.server.sqlite import SqliteStore, restore
-from lamina.server.store import Expect
-from tests.server.stores import STORES, drop, key, names, obj, opened, put, told
+from lamina.server.storage.bucket_history import Window
+from lamina.server.storage.log_store import LogStore
+from lamina.server.storage.sqlite import SqliteStore, restore
+from lamina.server.storage.store import Expect
+from tests.server.stores import STORES, as_watch, drop, key, names, obj, opened, put
 
 
 @pytest.fixture(params=STORES)
@@ -23,7 +23,7 @@ def which(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def store(which: str, tmp_path: Path) -> AsyncIterator[Log]:
+async def store(which: str, tmp_path: Path) -> AsyncIterator[LogStore]:
     async with opened(which, tmp_path / "data") as store:
         yield store
 
@@ -31,7 +31,7 @@ async def store(which: str, tmp_path: Path) -> AsyncIterator[Log]:
 # Writing
 
 
-async def test_an_empty_log_is_at_version_one_and_rows_come_after_it(store: Log) -> None:
+async def test_an_empty_log_is_at_version_one_and_rows_come_after_it(store: LogStore) -> None:
     assert store.version == 1
     assert store.compacted == 0
     assert store.list("configmaps") == ((), 1, 0)
@@ -41,7 +41,7 @@ async def test_an_empty_log_is_at_version_one_and_rows_come_after_it(store: Log)
     assert row.version == store.version == 2
 
 
-async def test_the_number_of_the_row_is_stamped_into_the_object(store: Log) -> None:
+async def test_the_number_of_the_row_is_stamped_into_the_object(store: LogStore) -> None:
     written = obj("a", colour="red")
 
     row = await store.append(key("a"), written)
@@ -50,7 +50,7 @@ async def test_the_number_of_the_row_is_stamped_into_the_object(store: Log) -> N
     assert orjson.loads(row.value) == written
 
 
-async def test_metadata_comes_first_and_the_kind_is_not_stored(store: Log) -> None:
+async def test_metadata_comes_first_and_the_kind_is_not_stored(store: LogStore) -> None:
     whole = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "1"}, "metadata": {"name": "a"}}
 
     row = await store.append(key("a"), whole)
@@ -59,7 +59,7 @@ async def test_metadata_comes_first_and_the_kind_is_not_stored(store: Log) -> No
     assert store.get(key("a")) is row
 
 
-async def test_a_write_is_judged_by_what_it_expects(store: Log) -> None:
+async def test_a_write_is_judged_by_what_it_expects(store: LogStore) -> None:
     first = await store.append(key("a"), obj("a"), expect=Expect.ABSENT)
     second = await store.append(key("a"), obj("a", x="2"), expect=first.version)
 
@@ -77,7 +77,7 @@ async def test_a_write_is_judged_by_what_it_expects(store: Log) -> None:
     assert store.get(key("b")) is None
 
 
-async def test_of_two_writers_with_the_same_expectation_one_wins(store: Log) -> None:
+async def test_of_two_writers_with_the_same_expectation_one_wins(store: LogStore) -> None:
     first = await put(store, "a")
 
     outcomes = await asyncio.gather(
@@ -89,8 +89,8 @@ async def test_of_two_writers_with_the_same_expectation_one_wins(store: Log) -> 
     assert [type(outcome) for outcome in outcomes[1:]] == [Conflict] * 7
 
 
-async def test_what_is_accepted_is_for_the_next_writer_and_what_is_committed_for_everybody(
-    store: Log,
+async def test_writers_build_on_accepted_rows_and_readers_get_committed_ones(
+    store: LogStore,
 ) -> None:
     writing = asyncio.ensure_future(put(store, "a"))
     await asyncio.sleep(0)  # one turn: accepted, not committed
@@ -101,13 +101,13 @@ async def test_what_is_accepted_is_for_the_next_writer_and_what_is_committed_for
     assert store.list("configmaps").rows == ()
     assert store.since(1, "configmaps") == ()
 
-    await store.settled(accepted)
+    await store.wait_committed(accepted)
 
     assert store.get(key("a")) is accepted
     assert await writing is accepted
 
 
-async def test_a_commit_leaves_alone_what_was_accepted_after_it(store: Log) -> None:
+async def test_a_commit_leaves_alone_what_was_accepted_after_it(store: LogStore) -> None:
     first = asyncio.ensure_future(put(store, "a", x="1"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -121,7 +121,7 @@ async def test_a_commit_leaves_alone_what_was_accepted_after_it(store: Log) -> N
     assert await second is newest
 
 
-async def test_a_deletion_is_a_row_of_its_own(store: Log) -> None:
+async def test_a_deletion_is_a_row_of_its_own(store: LogStore) -> None:
     first = await put(store, "a")
     end = await store.append(key("a"), obj("a"), expect=first.version, deleted=True)
 
@@ -135,12 +135,12 @@ async def test_a_deletion_is_a_row_of_its_own(store: Log) -> None:
     assert store.get(key("a")) is again
 
 
-async def test_a_name_can_be_deleted_and_made_again_in_one_batch(store: Log) -> None:
+async def test_a_name_can_be_deleted_and_made_again_in_one_batch(store: LogStore) -> None:
     await put(store, "a", x="1")
 
     await asyncio.gather(drop(store, "a"), put(store, "a", x="2"), drop(store, "a"), put(store, "a", x="3"))
 
-    assert told(store.since(2, "configmaps")) == [
+    assert as_watch(store.since(2, "configmaps")) == [
         ("DELETED", "a"),
         ("ADDED", "a"),
         ("DELETED", "a"),
@@ -159,7 +159,7 @@ async def test_an_object_beyond_the_size_of_a_row_is_refused_and_costs_no_versio
         assert (await put(store, "a")).version == 2
 
 
-async def test_a_name_that_is_no_text_fails_alone(store: Log) -> None:
+async def test_a_name_that_is_no_text_fails_alone(store: LogStore) -> None:
     broken = store.append(key("\udc80"), {"metadata": {"name": "fine"}})
 
     outcomes = await asyncio.gather(put(store, "a"), broken, put(store, "b"), return_exceptions=True)
@@ -168,7 +168,7 @@ async def test_a_name_that_is_no_text_fails_alone(store: Log) -> None:
     assert names(store.list("configmaps").rows) == ["default/a", "default/b"]
 
 
-async def test_a_writer_that_gives_up_has_written_all_the_same(store: Log) -> None:
+async def test_a_writer_that_gives_up_has_written_all_the_same(store: LogStore) -> None:
     writing = asyncio.ensure_future(put(store, "a"))
     await asyncio.sleep(0)
     writing.cancel()
@@ -178,7 +178,7 @@ async def test_a_writer_that_gives_up_has_written_all_the_same(store: Log) -> No
     assert names(store.list("configmaps").rows) == ["default/a", "default/b"]
 
 
-async def test_somebody_can_wait_for_a_version(store: Log) -> None:
+async def test_a_version_can_be_waited_for(store: LogStore) -> None:
     waiting = asyncio.ensure_future(store.wait_for(3, timeout=60))
     await put(store, "a")
     assert not waiting.done()
@@ -189,7 +189,7 @@ async def test_somebody_can_wait_for_a_version(store: Log) -> None:
     assert not await store.wait_for(4, timeout=0.001)
 
 
-async def test_closing_finishes_what_was_accepted_and_refuses_the_rest(store: Log) -> None:
+async def test_closing_finishes_what_was_accepted_and_refuses_the_rest(store: LogStore) -> None:
     writing = [asyncio.ensure_future(put(store, f"a{n}")) for n in range(5)]
     waiting = asyncio.ensure_future(store.wait_for(99, timeout=60))
     await asyncio.sleep(0)
@@ -203,10 +203,10 @@ async def test_closing_finishes_what_was_accepted_and_refuses_the_rest(store: Lo
         await put(store, "b")
 
 
-# Listing
+# Lists
 
 
-async def test_rows_are_in_the_order_of_etcd(store: Log) -> None:
+async def test_rows_are_in_the_order_of_etcd(store: LogStore) -> None:
     for namespace, name in [("b", "x"), ("a", "z"), ("a-b", "y"), ("a", "b.c"), ("a", "b")]:
         await put(store, name, namespace)
 
@@ -216,7 +216,7 @@ async def test_rows_are_in_the_order_of_etcd(store: Log) -> None:
     assert names(store.list("configmaps", "c").rows) == []
 
 
-async def test_buckets_do_not_mix(store: Log) -> None:
+async def test_buckets_do_not_mix(store: LogStore) -> None:
     await put(store, "a", bucket="secrets")
     await put(store, "web", "", bucket="nodes")
     await put(store, "gone", bucket="pods")
@@ -229,7 +229,7 @@ async def test_buckets_do_not_mix(store: Log) -> None:
     assert store.list("pods").version == store.version
 
 
-async def test_a_list_comes_in_pages_that_say_how_much_is_left(store: Log) -> None:
+async def test_a_list_comes_in_pages_that_say_how_much_is_left(store: LogStore) -> None:
     for n in range(7):
         await put(store, f"n{n}", "b")
     await put(store, "other", "c")
@@ -246,7 +246,7 @@ async def test_a_list_comes_in_pages_that_say_how_much_is_left(store: Log) -> No
     assert last.remaining == 0
 
 
-async def test_the_place_to_go_on_need_not_exist_any_more(store: Log) -> None:
+async def test_the_place_to_go_on_need_not_exist_any_more(store: LogStore) -> None:
     for name in "abd":
         await put(store, name)
 
@@ -255,7 +255,7 @@ async def test_the_place_to_go_on_need_not_exist_any_more(store: Log) -> None:
     assert names(store.list("configmaps", "default", after=("aaa", "z")).rows)[0] == "default/a"
 
 
-async def test_all_pages_are_of_one_moment_whatever_is_written_meanwhile(store: Log) -> None:
+async def test_all_pages_are_of_one_moment_whatever_is_written_meanwhile(store: LogStore) -> None:
     for n in range(10):
         await put(store, f"n{n}", x="old")
     then = store.version
@@ -274,7 +274,7 @@ async def test_all_pages_are_of_one_moment_whatever_is_written_meanwhile(store: 
     assert seen == [(f"n{n}", "old") for n in range(10)]
 
 
-async def test_a_list_shows_how_it_was(store: Log) -> None:
+async def test_a_list_shows_how_it_was(store: LogStore) -> None:
     await put(store, "a")
     await put(store, "b")
     await drop(store, "a")
@@ -294,7 +294,7 @@ async def test_a_list_shows_how_it_was(store: Log) -> None:
     assert names(store.list("configmaps", "default", at=6).rows) == ["default/a", "default/b"]
 
 
-async def test_what_is_compacted_or_yet_to_come_cannot_be_listed(store: Log) -> None:
+async def test_what_is_compacted_or_yet_to_come_cannot_be_listed(store: LogStore) -> None:
     for x in "123":
         await put(store, "a", x=x)
     store.list("configmaps", at=2)
@@ -305,14 +305,14 @@ async def test_what_is_compacted_or_yet_to_come_cannot_be_listed(store: Log) -> 
     for bucket in ("configmaps", "unheard-of"):
         with pytest.raises(Gone):
             store.list(bucket, at=2)
-        with pytest.raises(ValueError, match="yet to come"):
+        with pytest.raises(ValueError, match="in the future"):
             store.list(bucket, at=5)
 
 
 # Changes
 
 
-async def test_changes_say_what_they_replaced(store: Log) -> None:
+async def test_changes_say_what_they_replaced(store: LogStore) -> None:
     first = await put(store, "a", x="1")
     await put(store, "b", "elsewhere")
     second = await put(store, "a", x="2")
@@ -329,7 +329,7 @@ async def test_changes_say_what_they_replaced(store: Log) -> None:
     assert store.since(store.version, "configmaps") == []
 
 
-async def test_compaction_forgets_changes_and_keeps_what_exists(store: Log) -> None:
+async def test_compaction_forgets_changes_and_keeps_what_exists(store: LogStore) -> None:
     await put(store, "a", x="1")
     await put(store, "b")
     await put(store, "a", x="2")
@@ -338,7 +338,7 @@ async def test_compaction_forgets_changes_and_keeps_what_exists(store: Log) -> N
     store.compact(4)
 
     assert store.compacted == 4
-    assert told(store.since(4, "configmaps")) == [("DELETED", "b")]
+    assert as_watch(store.since(4, "configmaps")) == [("DELETED", "b")]
     assert store.since(4, "unheard-of") == ()
     for bucket in ("configmaps", "unheard-of"):
         with pytest.raises(Gone):
@@ -351,7 +351,7 @@ async def test_compaction_forgets_changes_and_keeps_what_exists(store: Log) -> N
     assert store.compacted == store.version == 5
 
 
-async def test_history_is_bounded_even_if_nobody_compacts(which: str, tmp_path: Path) -> None:
+async def test_history_is_bounded_even_without_compaction(which: str, tmp_path: Path) -> None:
     async with opened(which, tmp_path, window=Window(events=8)) as store:
         await put(store, "quiet", bucket="secrets")
         for n in range(20):
@@ -381,7 +381,7 @@ async def test_history_is_bounded_in_bytes_too(which: str, tmp_path: Path) -> No
 # Copies
 
 
-async def test_a_copy_can_be_restored_and_its_versions_lie_far_ahead(store: Log, tmp_path: Path) -> None:
+async def test_a_copy_can_be_restored_and_its_versions_lie_far_ahead(store: LogStore, tmp_path: Path) -> None:
     await put(store, "a", x="1")
     kept = await put(store, "a", x="2")
     await put(store, "b")
@@ -399,13 +399,13 @@ async def test_a_copy_can_be_restored_and_its_versions_lie_far_ahead(store: Log,
         assert [row.value for row in restored.list("configmaps").rows] == [kept.value]
         assert restored.version == restored.compacted > after_the_copy.version
         with pytest.raises(Gone):
-            restored.follow(after_the_copy.version, "configmaps")
+            restored.watch(after_the_copy.version, "configmaps")
         assert (await put(restored, "a")).version > restored.compacted
     finally:
         await restored.close()
 
 
-async def test_a_copy_replaces_an_older_copy(store: Log, tmp_path: Path) -> None:
+async def test_a_copy_replaces_an_older_copy(store: LogStore, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     await store.backup(copy)
     first = copy.read_bytes()
@@ -415,7 +415,9 @@ async def test_a_copy_replaces_an_older_copy(store: Log, tmp_path: Path) -> None
     assert copy.read_bytes() != first
 
 
-async def test_a_copy_that_cannot_be_written_is_refused_with_a_sentence(store: Log, tmp_path: Path) -> None:
+async def test_a_copy_that_cannot_be_written_is_refused_with_a_sentence(
+    store: LogStore, tmp_path: Path
+) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
         await store.backup(tmp_path / "nowhere" / "copy.db")
     (tmp_path / "folder").mkdir()

@@ -1,4 +1,4 @@
-"""The durable log: what survives, what is refused, and what a failing disk does."""
+"""The durable log: persistence, refused files, and I/O errors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lamina.errors import Gone, StoreError
-from lamina.server.sqlite import SqliteStore, restore
-from tests.bed.patience import eventually, settles_at
-from tests.server.stores import STORES, collect, drop, key, names, opened, put, told
+from lamina.server.storage.sqlite import SqliteStore, restore
+from lamina.testing.waiting import eventually_sync
+from tests.server.stores import STORES, as_watch, collect, drop, key, names, opened, put
 from tests.torture.kill import kill_under_load
 
 
@@ -25,7 +25,7 @@ def ask(path: Path, question: str) -> int:
         return answer
 
 
-def tell(path: Path, *statements: str) -> None:
+def execute(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
@@ -42,7 +42,7 @@ def full_disk(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-# Surviving
+# Persistence
 
 
 async def test_everything_is_there_again_and_a_watch_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ async def test_everything_is_there_again_and_a_watch_goes_on_where_it_was(tmp_pa
             (row.version, row.value, previous and previous.value)
             for row, previous in store.since(1, "configmaps")
         ]
-        follower = store.follow(seen, "configmaps")
+        follower = store.watch(seen, "configmaps")
         await put(store, "c")
-        assert told(await collect(follower, 3)) == [("ADDED", "b"), ("DELETED", "a"), ("ADDED", "c")]
+        assert as_watch(await collect(follower, 3)) == [("ADDED", "b"), ("DELETED", "a"), ("ADDED", "c")]
         assert store.buckets() == ["configmaps", "nodes"]
 
 
@@ -79,14 +79,14 @@ async def test_no_version_is_used_again_even_if_the_newest_row_was_compacted_awa
         await put(store, "a")
         end = await drop(store, "a")
         store.compact(store.version)
-        eventually(lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log") == 0)
+        eventually_sync(lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log") == 0)
 
     async with opened("sqlite", tmp_path) as store:
         assert store.version == end.version
         assert (await put(store, "b")).version == end.version + 1
 
 
-async def test_compaction_is_remembered_and_removes_what_nobody_can_ask_for(tmp_path: Path) -> None:
+async def test_compaction_is_remembered_and_removes_what_cannot_be_read_any_more(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path) as store:
         for x in "123":
             await put(store, "a", x=x)
@@ -95,8 +95,10 @@ async def test_compaction_is_remembered_and_removes_what_nobody_can_ask_for(tmp_
         kept = store.version
         await put(store, "a", x="4")
         store.compact(kept)
-        # Of `a` the row before the next change stays too: that change says what it replaced.
-        settles_at(lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), 2)
+        # The row before the next change of `a` stays too, because the event refers to it.
+        eventually_sync(
+            lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), lambda found: found == 2
+        )
 
     async with opened("sqlite", tmp_path) as store:
         assert store.compacted == kept
@@ -113,11 +115,13 @@ async def test_compaction_that_was_cut_short_is_finished_at_the_next_start(tmp_p
             await put(store, "a", x=str(n))
         await put(store, "b")
         await drop(store, "b")
-    tell(tmp_path / "log.db", "UPDATE compacted SET version = 13")
+    execute(tmp_path / "log.db", "UPDATE compacted SET version = 13")
 
     async with opened("sqlite", tmp_path) as store:
         assert names(store.list("configmaps").rows) == ["default/a"]
-        settles_at(lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), 1)
+        eventually_sync(
+            lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), lambda found: found == 1
+        )
 
 
 async def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
@@ -129,7 +133,7 @@ async def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
             for _ in range(20):
                 await asyncio.gather(*(put(store, f"n{n}", x="x" * 1_000) for n in range(50)))
             store.compact(store.version)
-            settles_at(lambda: ask(path, "SELECT count(*) FROM log"), 51)
+            eventually_sync(lambda: ask(path, "SELECT count(*) FROM log"), lambda found: found == 51)
             pages.append(ask(path, "PRAGMA page_count"))
 
         assert pages[3] < pages[0] * 1.5
@@ -143,14 +147,14 @@ async def test_a_file_that_is_mostly_empty_shrinks(tmp_path: Path) -> None:
         await asyncio.gather(*(drop(store, f"n{n}") for n in range(1_000)))
         store.compact(store.version)
 
-        eventually(lambda: ask(path, "PRAGMA page_count") < 1_100)
+        eventually_sync(lambda: ask(path, "PRAGMA page_count") < 1_100)
 
 
 async def test_killed_under_load_it_has_every_write_it_acknowledged(tmp_path: Path) -> None:
     await kill_under_load(tmp_path, rounds=3)
 
 
-# Refusing
+# Refused files
 
 
 async def test_a_folder_has_one_user_at_a_time(tmp_path: Path) -> None:
@@ -184,7 +188,7 @@ async def test_a_file_that_is_not_a_log_is_refused(tmp_path: Path) -> None:
     for name in ("text", "other"):
         (tmp_path / name).mkdir()
     (tmp_path / "text" / "log.db").write_text("Dear diary, " * 1_000)
-    tell(tmp_path / "other" / "log.db", "CREATE TABLE cats (name TEXT)")
+    execute(tmp_path / "other" / "log.db", "CREATE TABLE cats (name TEXT)")
 
     for name in ("text", "other"):
         with pytest.raises(StoreError, match="is not a log of lamina") as refused:
@@ -195,7 +199,7 @@ async def test_a_file_that_is_not_a_log_is_refused(tmp_path: Path) -> None:
 async def test_a_log_of_a_later_version_is_refused(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path):
         pass
-    tell(tmp_path / "log.db", "PRAGMA user_version = 2")
+    execute(tmp_path / "log.db", "PRAGMA user_version = 2")
 
     with pytest.raises(StoreError, match="has format 2, and this version of lamina reads up to format 1"):
         SqliteStore.open(tmp_path)
@@ -215,7 +219,7 @@ async def test_a_log_with_wrong_contents_is_refused(tmp_path: Path, damage: str)
     async with opened("sqlite", tmp_path) as store:
         for n in range(10):
             await put(store, f"n{n}")
-    tell(tmp_path / "log.db", damage)
+    execute(tmp_path / "log.db", damage)
 
     with pytest.raises(StoreError, match="is damaged") as refused:
         SqliteStore.open(tmp_path)
@@ -244,7 +248,7 @@ async def test_a_copy_is_not_restored_over_a_log(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="is in use by"):
             restore(tmp_path / "copy.db", tmp_path / "data")
 
-    with pytest.raises(StoreError, match="holds a log already"):
+    with pytest.raises(StoreError, match="already contains a log"):
         restore(tmp_path / "copy.db", tmp_path / "data")
     with pytest.raises(StoreError, match="is not a file"):
         restore(tmp_path / "nothing.db", tmp_path / "new")
@@ -263,7 +267,7 @@ async def test_a_copy_is_not_written_over_the_log_itself(tmp_path: Path) -> None
         assert store.count("configmaps") == 2
 
 
-# Copying
+# Copies
 
 
 @pytest.mark.parametrize("which", STORES)
@@ -306,13 +310,13 @@ async def test_closing_waits_for_a_copy(tmp_path: Path) -> None:
     restore(tmp_path / "copy.db", tmp_path / "new")
 
 
-# A disk that fails
+# I/O errors
 
 
 async def test_when_the_disk_refuses_writers_are_told_and_readers_go_on(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path) as store:
         safe = await put(store, "a", x="1")
-        follower = store.follow(safe.version, "configmaps")
+        follower = store.watch(safe.version, "configmaps")
 
         with full_disk((tmp_path / "log.db-wal").stat().st_size + 8_192):
             refused = await asyncio.gather(
@@ -331,7 +335,7 @@ async def test_when_the_disk_refuses_writers_are_told_and_readers_go_on(tmp_path
         row = await put(store, "a", x="2")
 
         assert row.version > safe.version + 100
-        assert told(await collect(follower, 1)) == [("MODIFIED", "a")]
+        assert as_watch(await collect(follower, 1)) == [("MODIFIED", "a")]
         assert store.version == row.version
 
     async with opened("sqlite", tmp_path) as store:
@@ -348,7 +352,7 @@ async def test_what_is_queued_behind_a_failed_commit_fails_with_it(tmp_path: Pat
             accepted = store.newest(key("a"))
             assert accepted is not None
             queued = asyncio.ensure_future(store.append(key("a"), {"metadata": {}}, expect=accepted.version))
-            shown = asyncio.ensure_future(store.settled(accepted))
+            shown = asyncio.ensure_future(store.wait_committed(accepted))
 
             outcomes = await asyncio.gather(in_flight, queued, shown, return_exceptions=True)
 
@@ -360,14 +364,14 @@ async def test_what_is_queued_behind_a_failed_commit_fails_with_it(tmp_path: Pat
 
 
 async def test_rows_that_the_disk_kept_although_it_said_no_are_removed(tmp_path: Path) -> None:
-    """What a failed sync leaves behind is read as committed by the next connection; nobody was told it is."""
+    """After a failed sync the next connection may read the rows as committed, although their writers got an error."""
     async with opened("sqlite", tmp_path) as store:
         safe = await put(store, "a")
         with full_disk((tmp_path / "log.db-wal").stat().st_size):
             await asyncio.gather(
                 *(put(store, f"n{n}", x="x" * 9_000) for n in range(5)), return_exceptions=True
             )
-        tell(
+        execute(
             tmp_path / "log.db",
             f"INSERT INTO log VALUES ({safe.version + 2}, 'configmaps', 'default', 'ghost', 0, '{{}}')",
         )
@@ -391,4 +395,6 @@ async def test_compaction_that_the_disk_refuses_is_tried_again_with_the_next_one
         await put(store, "b")
         store.compact(store.version)
 
-        settles_at(lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), 2)
+        eventually_sync(
+            lambda: ask(tmp_path / "log.db", "SELECT count(*) FROM log"), lambda found: found == 2
+        )

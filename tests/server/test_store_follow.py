@@ -1,4 +1,4 @@
-"""Following the log: every change once, in order, and nobody holds up anybody."""
+"""Watching the log: every change once, in order, and independent of slow readers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lamina.errors import Gone
-from lamina.server.bucket import Window
-from lamina.server.follower import BATCH
-from lamina.server.log import Log
-from tests.server.stores import STORES, collect, drop, opened, put, told
+from lamina.server.storage.bucket_history import Window
+from lamina.server.storage.log_store import LogStore
+from lamina.server.storage.watch_cursor import BATCH
+from tests.server.stores import STORES, as_watch, collect, drop, opened, put
 
 
 @pytest.fixture(params=STORES)
@@ -21,15 +21,15 @@ def which(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def store(which: str, tmp_path: Path) -> AsyncIterator[Log]:
+async def store(which: str, tmp_path: Path) -> AsyncIterator[LogStore]:
     async with opened(which, tmp_path / "data") as store:
         yield store
 
 
-async def test_a_follower_sees_every_change_once_and_in_order(store: Log) -> None:
+async def test_a_follower_sees_every_change_once_and_in_order(store: LogStore) -> None:
     await put(store, "a")
-    follower = store.follow(1, "configmaps")
-    assert told(await anext(follower)) == [("ADDED", "a")]
+    follower = store.watch(1, "configmaps")
+    assert as_watch(await anext(follower)) == [("ADDED", "a")]
 
     reading = asyncio.ensure_future(collect(follower, 3))
     await put(store, "a", x="2")
@@ -37,11 +37,11 @@ async def test_a_follower_sees_every_change_once_and_in_order(store: Log) -> Non
     await put(store, "b")
     await drop(store, "a")
 
-    assert told(await reading) == [("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+    assert as_watch(await reading) == [("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_changes_that_come_together_are_handed_out_together(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_changes_that_come_together_are_handed_out_together(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     reading = asyncio.ensure_future(anext(follower))
     await asyncio.sleep(0)
 
@@ -50,8 +50,8 @@ async def test_changes_that_come_together_are_handed_out_together(store: Log) ->
     assert len(await reading) == 20
 
 
-async def test_a_change_is_seen_only_once_it_can_be_read(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_a_change_is_seen_only_once_it_can_be_read(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     writing = [asyncio.ensure_future(put(store, f"n{n}")) for n in range(10)]
 
     for row, _ in await collect(follower, 10):
@@ -60,11 +60,11 @@ async def test_a_change_is_seen_only_once_it_can_be_read(store: Log) -> None:
     await asyncio.gather(*writing)
 
 
-async def test_a_follower_of_one_namespace_hears_nothing_of_the_others(store: Log) -> None:
-    follower = store.follow(1, "configmaps", "mine")
+async def test_a_follower_of_one_namespace_hears_nothing_of_the_others(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps", "mine")
     await put(store, "a", "theirs")
     await put(store, "b", "mine")
-    assert told(await anext(follower)) == [("ADDED", "b")]
+    assert as_watch(await anext(follower)) == [("ADDED", "b")]
 
     reading = asyncio.ensure_future(anext(follower))
     await put(store, "c", "theirs")
@@ -72,12 +72,12 @@ async def test_a_follower_of_one_namespace_hears_nothing_of_the_others(store: Lo
     assert not reading.done()
     await put(store, "e", "mine")
 
-    assert told(await reading) == [("ADDED", "e")]
+    assert as_watch(await reading) == [("ADDED", "e")]
 
 
-async def test_a_follower_far_behind_is_caught_up_in_batches(store: Log) -> None:
+async def test_a_follower_far_behind_is_caught_up_in_batches(store: LogStore) -> None:
     await asyncio.gather(*(put(store, f"n{n}") for n in range(BATCH + 10)))
-    follower = store.follow(1, "configmaps")
+    follower = store.watch(1, "configmaps")
 
     first = await anext(follower)
     assert follower.version == first[-1].row.version
@@ -88,8 +88,8 @@ async def test_a_follower_far_behind_is_caught_up_in_batches(store: Log) -> None
     assert follower.version == store.version
 
 
-async def test_a_thousand_followers_each_see_everything(store: Log) -> None:
-    reading = [asyncio.ensure_future(collect(store.follow(1, "configmaps"), 30)) for _ in range(1_000)]
+async def test_a_thousand_followers_each_see_everything(store: LogStore) -> None:
+    reading = [asyncio.ensure_future(collect(store.watch(1, "configmaps"), 30)) for _ in range(1_000)]
     for _ in range(3):
         await asyncio.gather(*(put(store, f"n{n}") for n in range(10)))
 
@@ -97,18 +97,18 @@ async def test_a_thousand_followers_each_see_everything(store: Log) -> None:
         assert [event.row.version for event in events] == list(range(2, 32))
 
 
-async def test_a_version_that_is_compacted_away_is_gone_at_once(store: Log) -> None:
+async def test_a_version_that_is_compacted_away_is_gone_at_once(store: LogStore) -> None:
     for x in "123":
         await put(store, "a", x=x)
     store.compact(3)
 
     with pytest.raises(Gone, match=r"too old resource version: 2 \(3\)"):
-        store.follow(2, "configmaps")
-    assert told(await anext(store.follow(3, "configmaps"))) == [("MODIFIED", "a")]
+        store.watch(2, "configmaps")
+    assert as_watch(await anext(store.watch(3, "configmaps"))) == [("MODIFIED", "a")]
 
 
-async def test_a_follower_that_does_not_keep_up_is_told_so(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_a_follower_that_does_not_keep_up_is_told_so(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     await put(store, "a")
     assert len(await anext(follower)) == 1
 
@@ -120,9 +120,9 @@ async def test_a_follower_that_does_not_keep_up_is_told_so(store: Log) -> None:
         await anext(follower)
 
 
-async def test_a_follower_that_does_not_keep_up_holds_up_nobody(which: str, tmp_path: Path) -> None:
+async def test_a_watch_that_does_not_keep_up_does_not_block_others(which: str, tmp_path: Path) -> None:
     async with opened(which, tmp_path, window=Window(events=8)) as store:
-        slow, quick = store.follow(1, "configmaps"), store.follow(1, "configmaps")
+        slow, quick = store.watch(1, "configmaps"), store.watch(1, "configmaps")
         for n in range(20):
             await put(store, f"n{n}")
             assert len(await anext(quick)) == 1
@@ -133,8 +133,8 @@ async def test_a_follower_that_does_not_keep_up_holds_up_nobody(which: str, tmp_
 
 async def test_who_waits_has_read_everything_and_is_never_behind(which: str, tmp_path: Path) -> None:
     async with opened(which, tmp_path, window=Window(events=8)) as store:
-        quiet = store.follow(1, "configmaps", "quiet")
-        patient = store.follow(1, "configmaps", "quiet")
+        quiet = store.watch(1, "configmaps", "quiet")
+        patient = store.watch(1, "configmaps", "quiet")
         waiting, giving_up = asyncio.ensure_future(anext(quiet)), asyncio.ensure_future(anext(patient))
         for n in range(20):
             await put(store, f"n{n}", "busy")
@@ -145,22 +145,22 @@ async def test_who_waits_has_read_everything_and_is_never_behind(which: str, tmp
 
         await put(store, "at-last", "quiet")
 
-        assert told(await waiting) == told(await anext(patient)) == [("ADDED", "at-last")]
+        assert as_watch(await waiting) == as_watch(await anext(patient)) == [("ADDED", "at-last")]
 
 
-async def test_a_version_that_is_yet_to_come_is_waited_for(store: Log) -> None:
-    follower = store.follow(3, "configmaps")
+async def test_a_version_that_is_yet_to_come_is_waited_for(store: LogStore) -> None:
+    follower = store.watch(3, "configmaps")
     assert follower.version == 3
     reading = asyncio.ensure_future(anext(follower))
 
     for name in "abc":
         await put(store, name)
 
-    assert told(await reading) == [("ADDED", "c")]
+    assert as_watch(await reading) == [("ADDED", "c")]
 
 
-async def test_waiting_can_be_given_up_and_taken_up_again(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_waiting_can_be_given_up_and_taken_up_again(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     reading = asyncio.ensure_future(anext(follower))
     await asyncio.sleep(0)
     reading.cancel()
@@ -168,12 +168,12 @@ async def test_waiting_can_be_given_up_and_taken_up_again(store: Log) -> None:
 
     await put(store, "a")
 
-    assert told(await anext(follower)) == [("ADDED", "a")]
+    assert as_watch(await anext(follower)) == [("ADDED", "a")]
 
 
-async def test_who_is_woken_and_gives_up_before_reading_loses_nothing(store: Log) -> None:
-    """Followers of everything are woken first: one of them cancels the other in between."""
-    quick, slow = store.follow(1, "configmaps"), store.follow(1, "configmaps", "default")
+async def test_who_is_woken_and_gives_up_before_reading_loses_nothing(store: LogStore) -> None:
+    """Cursors of all namespaces are woken first: one of them cancels the other in between."""
+    quick, slow = store.watch(1, "configmaps"), store.watch(1, "configmaps", "default")
     reading = asyncio.ensure_future(anext(slow))
 
     async def interrupt() -> None:
@@ -187,22 +187,22 @@ async def test_who_is_woken_and_gives_up_before_reading_loses_nothing(store: Log
 
     assert reading.cancelled()
     assert slow.version == 1
-    assert told(await anext(slow)) == [("ADDED", "a")]
+    assert as_watch(await anext(slow)) == [("ADDED", "a")]
 
 
-async def test_nothing_within_the_timeout_is_an_empty_batch(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_nothing_within_the_timeout_is_an_empty_batch(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     await put(store, "a", bucket="secrets")
 
     assert await follower.next(timeout=0.001) == ()
     assert follower.version == store.version
 
     await put(store, "b")
-    assert told(await follower.next(timeout=60) or ()) == [("ADDED", "b")]
+    assert as_watch(await follower.next(timeout=60) or ()) == [("ADDED", "b")]
 
 
-async def test_a_bookmark_never_speaks_of_changes_that_were_not_handed_out(store: Log) -> None:
-    follower, other = store.follow(1, "configmaps"), store.follow(1, "configmaps", "other")
+async def test_a_bookmark_never_speaks_of_changes_that_were_not_handed_out(store: LogStore) -> None:
+    follower, other = store.watch(1, "configmaps"), store.watch(1, "configmaps", "other")
     assert follower.version == 1
     await put(store, "a", bucket="secrets")
     assert follower.version == other.version == 2
@@ -219,11 +219,11 @@ async def test_a_bookmark_never_speaks_of_changes_that_were_not_handed_out(store
     assert other.version == 4
 
 
-async def test_a_follower_ends_when_the_store_closes_and_misses_nothing(store: Log) -> None:
-    waiting, behind, bounded = (store.follow(1, "configmaps") for _ in range(3))
+async def test_a_follower_ends_when_the_store_closes_and_misses_nothing(store: LogStore) -> None:
+    waiting, behind, bounded = (store.watch(1, "configmaps") for _ in range(3))
 
     async def everything() -> list[tuple[str, str]]:
-        return [said async for batch in waiting for said in told(batch)]
+        return [said async for batch in waiting for said in as_watch(batch)]
 
     reading = asyncio.ensure_future(everything())
     await put(store, "a")
@@ -232,14 +232,14 @@ async def test_a_follower_ends_when_the_store_closes_and_misses_nothing(store: L
     await store.close()
 
     assert await reading == [("ADDED", "a"), ("ADDED", "b")]
-    assert [said async for batch in behind for said in told(batch)] == [("ADDED", "a"), ("ADDED", "b")]
+    assert [said async for batch in behind for said in as_watch(batch)] == [("ADDED", "a"), ("ADDED", "b")]
     assert len(await bounded.next(timeout=1) or ()) == 2
     assert await bounded.next(timeout=1) is None
     await last
 
 
-async def test_one_follower_has_one_reader(store: Log) -> None:
-    follower = store.follow(1, "configmaps")
+async def test_one_follower_has_one_reader(store: LogStore) -> None:
+    follower = store.watch(1, "configmaps")
     reading = asyncio.ensure_future(anext(follower))
     await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""One cluster's part of a log that several share."""
+"""One cluster's part of a shared log."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from lamina.errors import AlreadyExists, Conflict, Gone, NotFound, StoreError
-from lamina.server.log import Log
-from lamina.server.store import Expect
-from lamina.server.view import View
-from tests.server.stores import STORES, collect, key, names, obj, opened, put, told
+from lamina.server.storage.cluster_store import ClusterStore
+from lamina.server.storage.log_store import LogStore
+from lamina.server.storage.store import Expect
+from tests.server.stores import STORES, as_watch, collect, key, names, obj, opened, put
 
 
 @pytest.fixture(params=STORES)
-async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Log]:
+async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LogStore]:
     async with opened(str(request.param), tmp_path / "data") as store:
         yield store
 
 
-async def test_what_one_cluster_holds_is_out_of_sight_for_the_others(log: Log) -> None:
-    east, west = View(log, "east"), View(log, "west")
+async def test_what_one_cluster_holds_is_out_of_sight_for_the_others(log: LogStore) -> None:
+    east, west = ClusterStore(log, "east"), ClusterStore(log, "west")
     await put(log, "first")
     row = await east.append(key("a"), obj("a", colour="red"))
 
@@ -34,8 +34,8 @@ async def test_what_one_cluster_holds_is_out_of_sight_for_the_others(log: Log) -
     assert (east.buckets(), west.buckets(), log.buckets()) == (["configmaps"], [], ["configmaps"])
 
 
-async def test_versions_are_those_of_the_log(log: Log) -> None:
-    east, west = View(log, "east"), View(log, "west")
+async def test_versions_are_those_of_the_log(log: LogStore) -> None:
+    east, west = ClusterStore(log, "east"), ClusterStore(log, "west")
 
     versions = [(await store.append(key("a"), obj("a"))).version for store in (east, log, west)]
 
@@ -44,8 +44,8 @@ async def test_versions_are_those_of_the_log(log: Log) -> None:
     assert await east.wait_for(4, 1.0)
 
 
-async def test_a_writer_is_judged_by_its_own_cluster(log: Log) -> None:
-    east, west = View(log, "east"), View(log, "west")
+async def test_a_writer_is_judged_by_its_own_cluster(log: LogStore) -> None:
+    east, west = ClusterStore(log, "east"), ClusterStore(log, "west")
     row = await east.append(key("a"), obj("a"), expect=Expect.ABSENT)
 
     await west.append(key("a"), obj("a"), expect=Expect.ABSENT)
@@ -57,21 +57,21 @@ async def test_a_writer_is_judged_by_its_own_cluster(log: Log) -> None:
         await log.append(key("a"), obj("a"), deleted=True)
 
 
-async def test_followers_hear_of_their_own_cluster(log: Log) -> None:
-    east, west = View(log, "east"), View(log, "west")
-    follower = east.follow(1, "configmaps")
+async def test_followers_hear_of_their_own_cluster(log: LogStore) -> None:
+    east, west = ClusterStore(log, "east"), ClusterStore(log, "west")
+    follower = east.watch(1, "configmaps")
     await west.append(key("other"), obj("other"))
     await east.append(key("a"), obj("a"))
     await put(log, "first")
     await east.append(key("a"), obj("a"), deleted=True)
 
-    assert told(await collect(follower, 2)) == [("ADDED", "a"), ("DELETED", "a")]
-    assert told(east.since(1, "configmaps")) == [("ADDED", "a"), ("DELETED", "a")]
+    assert as_watch(await collect(follower, 2)) == [("ADDED", "a"), ("DELETED", "a")]
+    assert as_watch(east.since(1, "configmaps")) == [("ADDED", "a"), ("DELETED", "a")]
     assert names(east.list("configmaps", at=3).rows) == ["default/a"]
 
 
-async def test_what_the_log_has_compacted_is_gone_for_every_cluster(log: Log) -> None:
-    east = View(log, "east")
+async def test_what_the_log_has_compacted_is_gone_for_every_cluster(log: LogStore) -> None:
+    east = ClusterStore(log, "east")
     await east.append(key("a"), obj("a"))
     await put(log, "first")
 
@@ -82,11 +82,11 @@ async def test_what_the_log_has_compacted_is_gone_for_every_cluster(log: Log) ->
     with pytest.raises(Gone):
         east.since(2, "configmaps")
     with pytest.raises(Gone):
-        View(log, "new").follow(2, "configmaps")
+        ClusterStore(log, "new").watch(2, "configmaps")
 
 
-async def test_a_cluster_that_is_cleared_leaves_the_others_alone_and_nothing_behind(log: Log) -> None:
-    east, west = View(log, "east"), View(log, "west")
+async def test_a_cluster_that_is_cleared_leaves_the_others_alone_and_nothing_behind(log: LogStore) -> None:
+    east, west = ClusterStore(log, "east"), ClusterStore(log, "west")
     for number in range(450):
         await east.append(key(f"a{number}"), obj(f"a{number}"))
     await east.append(key("s", bucket="secrets"), obj("s"))
@@ -94,7 +94,7 @@ async def test_a_cluster_that_is_cleared_leaves_the_others_alone_and_nothing_beh
     await put(log, "a1")
 
     await east.close()
-    with pytest.raises(StoreError, match="no more"):
+    with pytest.raises(StoreError, match="was deleted"):
         await east.append(key("late"), obj("late"))
     await east.clear()
 
@@ -104,6 +104,6 @@ async def test_a_cluster_that_is_cleared_leaves_the_others_alone_and_nothing_beh
     assert not [name for name in log._buckets if name.startswith("east/")]
 
 
-async def test_a_copy_is_not_made_of_one_cluster(log: Log, tmp_path: Path) -> None:
+async def test_a_copy_is_not_made_of_one_cluster(log: LogStore, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="all clusters"):
-        await View(log, "east").backup(tmp_path / "copy")
+        await ClusterStore(log, "east").backup(tmp_path / "copy")

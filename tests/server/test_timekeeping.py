@@ -1,4 +1,4 @@
-"""Time does not go back on what is kept."""
+"""The server's clock never goes back on a persistent store."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 
 from lamina.app import App
 from lamina.clock import PacedClock
+from lamina.control_plane.clock_offset import ClockOffset
 from lamina.errors import StoreError
 from lamina.objects.times import moment
-from lamina.server.memory import MemoryStore
+from lamina.server.storage.memory_store import MemoryStore
 from lamina.settings import Settings
-from lamina.timekeeping import Timekeeper
 
 DAY = timedelta(days=1)
 NAMESPACES = "/api/v1/namespaces"
@@ -23,7 +23,7 @@ def keeping(folder: Path, speed: float = 1.0) -> Settings:
 
 
 async def made(app: App, name: str) -> datetime:
-    """Have a namespace made, and return when that was."""
+    """Create a namespace, and return its creation time."""
     answer = await app.request("POST", NAMESPACES, body=orjson.dumps({"metadata": {"name": name}}))
     assert isinstance(answer.body, bytes)
     at = moment(orjson.loads(answer.body)["metadata"]["creationTimestamp"])
@@ -47,12 +47,12 @@ async def test_a_server_that_starts_again_is_as_far_ahead_as_it_was(tmp_path: Pa
     assert after >= before > datetime.now(UTC) + 2 * DAY
 
 
-async def test_how_far_it_was_wound_is_known_to_whoever_comes_after_a_death(tmp_path: Path) -> None:
+async def test_how_far_it_was_wound_is_known_after_a_kill(tmp_path: Path) -> None:
     async with App(keeping(tmp_path)) as app:
         await wind(app, 3 * DAY)
         clock = PacedClock()
 
-        Timekeeper(app.store, clock).resume()
+        ClockOffset(app.store, clock).restore()
 
         assert clock.now() > datetime.now(UTC) + 2 * DAY
 
@@ -69,9 +69,9 @@ async def test_a_clock_that_stood_still_starts_with_the_wall() -> None:
     log, clock = MemoryStore(), PacedClock(0)
     clock.wind(-DAY)
 
-    await Timekeeper(log, clock).note()
+    await ClockOffset(log, clock).store()
     again = PacedClock()
-    Timekeeper(log, again).resume()
+    ClockOffset(log, again).restore()
     await log.close()
 
     assert again.now() > clock.now() + DAY / 2
@@ -81,23 +81,23 @@ async def test_a_server_whose_clock_is_the_wall_writes_nothing_of_it(tmp_path: P
     async with App(keeping(tmp_path)) as app:
         before = app.store.version
 
-        await Timekeeper(app.store, PacedClock()).note()
+        await ClockOffset(app.store, PacedClock()).store()
 
         assert app.store.version == before
 
 
 async def test_what_could_not_be_noted_is_noted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     log, clock = MemoryStore(), PacedClock()
-    keeper = Timekeeper(log, clock)
+    keeper = ClockOffset(log, clock)
     clock.wind(DAY)
     with monkeypatch.context() as broken:
         broken.setattr(log, "append", _refuse)
         with pytest.raises(StoreError):
-            await keeper.note()
+            await keeper.store()
 
-    await keeper.note()
+    await keeper.store()
     again = PacedClock()
-    Timekeeper(log, again).resume()
+    ClockOffset(log, again).restore()
     await log.close()
 
     assert again.now() > datetime.now(UTC) + DAY / 2
@@ -110,9 +110,9 @@ async def _refuse(*_: object) -> None:
 async def test_of_a_fast_clock_it_is_noted_how_far_it_will_have_got_by_the_next_time() -> None:
     log, clock = MemoryStore(), PacedClock(DAY.total_seconds())
 
-    await Timekeeper(log, clock).note()
+    await ClockOffset(log, clock).store()
     again = PacedClock()
-    Timekeeper(log, again).resume()
+    ClockOffset(log, again).restore()
     await log.close()
 
     assert again.now() > datetime.now(UTC) + 4 * DAY

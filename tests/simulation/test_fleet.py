@@ -1,16 +1,16 @@
-"""A hub's rollout on paper: agents that are not there are played, and fail as they are told."""
+"""A simulated rollout of a hub: agents are simulated, and fail on request."""
 
 import re
 from datetime import timedelta
 
 import pytest
 
+from lamina.control_plane.load_stages import load_stages
 from lamina.errors import SettingsError
-from lamina.families.every import chosen
+from lamina.families.registry import chosen
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.simulation import Ending, Simulation, read_failures
-from lamina.stages import load_stages
+from lamina.simulation.scenario import FinalState, Simulation, read_failures
 from lamina.testing.builders import custom, deployment
 
 _GROUP = "cluster.open-cluster-management.io"
@@ -66,8 +66,8 @@ def web(image: str, *, ruled: bool = True, deadline: str = "5m") -> Obj:
     return custom(f"{_WORK_GROUP}/v1alpha1", "ManifestWorkReplicaSet", "web", spec=spec)
 
 
-def ending(played: Simulation) -> Ending:
-    (found,) = [one for one in played.endings() if one.account is not None]
+def final_state(played: Simulation) -> FinalState:
+    (found,) = [one for one in played.final_states() if one.owner_status is not None]
     return found
 
 
@@ -76,7 +76,7 @@ def images(played: Simulation) -> dict[str, str]:
         ref.namespace: work["spec"]["workload"]["manifests"][0]["spec"]["template"]["spec"]["containers"][0][
             "image"
         ]
-        for ref, work in played.paper.objects.items()
+        for ref, work in played.cluster.objects.items()
         if ref.kind == "ManifestWork"
     }
 
@@ -86,7 +86,7 @@ def rolled_out(failures: object = None, *, ruled: bool = True) -> Simulation:
     played = hub(failures=failures)
     played.apply(web("web:1", ruled=ruled))
     played.run(timedelta(minutes=10))
-    assert ending(played).well
+    assert final_state(played).healthy
     played.apply(web("web:2", ruled=ruled))
     played.run(_HOUR)
     return played
@@ -97,8 +97,8 @@ def taken_from_a_hub(*, ruled: bool = False, version: str = "v1alpha1", deadline
     played = hub()
     played.apply(web("web:1", ruled=ruled, deadline=deadline))
     played.run(timedelta(minutes=10))
-    assert ending(played).well
-    return [_as_read(obj, version) for obj in played.paper.objects.values()]
+    assert final_state(played).healthy
+    return [_as_read(obj, version) for obj in played.cluster.objects.values()]
 
 
 def _as_read(obj: Made, version: str) -> Made:
@@ -134,21 +134,21 @@ def test_a_good_change_on_what_real_agents_have_said_ends_well(ruled: bool) -> N
     played.apply(web("web:2", ruled=ruled))
     played.run(_HOUR)
 
-    assert ending(played).well, ending(played).because
+    assert final_state(played).healthy, final_state(played).because
     assert set(images(played).values()) == {"web:2"}
 
 
 @pytest.mark.parametrize(("ruled", "fails"), [(True, "crash"), (False, "crash"), (False, "unready")])
-def test_a_bad_change_on_what_real_agents_have_said_turns_round(ruled: bool, fails: str) -> None:
+def test_a_bad_change_after_the_reports_of_real_agents_is_aborted(ruled: bool, fails: str) -> None:
     bad = {"images": [{"image": "web:2", "fails": fails}]}
     played = continued(taken_from_a_hub(ruled=ruled), bad)
 
     played.apply(web("web:2", ruled=ruled))
     played.run(_HOUR)
 
-    assert ending(played).state == "aborted"
+    assert final_state(played).state == "Aborted"
     assert set(images(played).values()) == {"web:1"}
-    why = [one.because for one in played.story if "turning round" in one.because]
+    why = [one.because for one in played.timeline if "rolling back" in one.because]
     assert all("0 of 3 replicas are available" in one for one in why) and why, why
 
 
@@ -158,7 +158,7 @@ def test_agents_say_all_that_real_ones_say_about_what_they_were_sent_last() -> N
     played.apply(web("web:2", ruled=False))
     played.run(_HOUR)
 
-    for work in (obj for ref, obj in played.paper.objects.items() if ref.kind == "ManifestWork"):
+    for work in (obj for ref, obj in played.cluster.objects.items() if ref.kind == "ManifestWork"):
         said = work["status"]["conditions"]
         assert [(one["type"], one["status"], one["reason"]) for one in said] == list(_AGENT_SAYS)
         assert {one["observedGeneration"] for one in said} == {2}
@@ -167,7 +167,7 @@ def test_agents_say_all_that_real_ones_say_about_what_they_were_sent_last() -> N
 @pytest.mark.parametrize(
     "says", [("Applied", "Available"), ("Applied", "Available", "Progressing", "Degraded")]
 )
-def test_nobody_begins_again_with_what_was_done_before(says: tuple[str, ...]) -> None:
+def test_no_controller_repeats_what_was_done_before(says: tuple[str, ...]) -> None:
     objects = taken_from_a_hub()
     for work in (obj for obj in objects if obj["kind"] == "ManifestWork"):
         work["status"]["conditions"] = [one for one in work["status"]["conditions"] if one["type"] in says]
@@ -175,8 +175,8 @@ def test_nobody_begins_again_with_what_was_done_before(says: tuple[str, ...]) ->
 
     played.run(_HOUR)
 
-    assert ending(played).well
-    assert not [one.because for one in played.story if one.because.startswith(("moving", "waiting"))]
+    assert final_state(played).healthy
+    assert not [one.because for one in played.timeline if one.because.startswith(("moving", "waiting"))]
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha1"])
@@ -186,7 +186,7 @@ def test_a_way_back_to_what_is_there_already_ends_well(version: str) -> None:
     played.rollback(Ref(f"{_WORK_GROUP}/{version}", "ManifestWorkReplicaSet", "default", "web"), 1)
     played.run(_HOUR)
 
-    assert [(one.state, one.well) for one in played.endings()] == [("settled", True)]
+    assert [(one.state, one.healthy) for one in played.final_states()] == [("Healthy", True)]
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha1", "v1beta1"])
@@ -196,14 +196,14 @@ def test_a_change_in_another_version_is_a_change_of_the_same_object(version: str
     played.apply(web("web:2", ruled=False))
     played.run(_HOUR)
 
-    (stored,) = [obj for ref, obj in played.paper.objects.items() if ref.kind == "ManifestWorkReplicaSet"]
+    (stored,) = [obj for ref, obj in played.cluster.objects.items() if ref.kind == "ManifestWorkReplicaSet"]
     assert (
         stored["spec"]["manifestWorkTemplate"]["workload"]["manifests"][0]["spec"]["template"]["spec"][
             "containers"
         ][0]["image"]
         == "web:2"
     )
-    assert [(one.state, one.well) for one in played.endings()] == [("settled", True)]
+    assert [(one.state, one.healthy) for one in played.final_states()] == [("Healthy", True)]
     assert set(images(played).values()) == {"web:2"}
 
 
@@ -213,21 +213,22 @@ def test_a_deadline_shorter_than_readiness_takes_says_how_long_that_is() -> None
     played.apply(web("web:2", ruled=False, deadline="3s"))
     played.run(_HOUR)
 
-    (why,) = [one.because for one in played.story if "turning round" in one.because]
-    assert "not well within 3s" in why
-    assert re.search(r"c1 \(progressing: settles after [5-7]\.\d s on paper\)", why), why
+    (why,) = [one.because for one in played.timeline if "rolling back" in one.because]
+    assert "not healthy within 3s" in why
+    assert re.search(r"c1 \(progressing: simulated to be healthy after [5-7]\.\d s\)", why), why
 
 
 @pytest.mark.parametrize(
     ("fails", "state", "well"),
     [
-        ("",         "there",            True),
-        ("degraded", "Degraded=True",    False),
-        ("stuck",    "Progressing=True", False),
-        ("refused",  "Applied=False",    False),
+        ("",         "Healthy",     True),
+        ("degraded", "Degraded",    False),
+        ("stuck",    "Progressing", False),
+        ("refused",  "Progressing", False),
+        ("silent",   "Progressing", False),
     ],
 )  # fmt: skip
-def test_a_work_that_nobody_rolls_out_is_well_when_its_agent_says_so(
+def test_a_work_without_a_replica_set_is_healthy_when_its_agent_reports_so(
     fails: str, state: str, well: bool
 ) -> None:
     played = hub(failures={"clusters": [{"name": "c1", "fails": fails}]} if fails else None)
@@ -237,28 +238,28 @@ def test_a_work_that_nobody_rolls_out_is_well_when_its_agent_says_so(
     }))  # fmt: skip
     played.run(_HOUR)
 
-    (told,) = [one for one in played.endings() if one.ref.kind == "ManifestWork"]
-    assert (told.state, told.well) == (state, well)
+    (told,) = [one for one in played.final_states() if one.ref.kind == "ManifestWork"]
+    assert (told.state, told.healthy) == (state, well)
 
 
 @pytest.mark.parametrize("ruled", [True, False])
 def test_clusters_move_at_their_pace_and_stay_known_for_an_hour(ruled: bool) -> None:
     played = rolled_out(ruled=ruled)
 
-    assert ending(played).well
+    assert final_state(played).healthy
     assert images(played) == dict.fromkeys(("c1", "c2", "c3", "c4"), "web:2")
-    moves = [one.because for one in played.story if one.because.startswith("moving")]
+    moves = [one.because for one in played.timeline if one.because.startswith("moving")]
     assert moves
     assert all(len(one.split(", ")) <= 2 for one in moves), moves
 
 
 @pytest.mark.parametrize("ruled", [True, False])
-def test_an_image_that_crashes_aborts_the_rollout_and_everybody_is_back(ruled: bool) -> None:
+def test_an_image_that_crashes_aborts_the_rollout_and_every_cluster_is_back(ruled: bool) -> None:
     played = rolled_out({"images": [{"image": "web:2", "fails": "crash"}]}, ruled=ruled)
 
-    told = ending(played)
-    assert not told.well
-    assert told.state == "aborted"
+    told = final_state(played)
+    assert not told.healthy
+    assert told.state == "Aborted"
     assert set(images(played).values()) == {"web:1"}
 
 
@@ -268,36 +269,39 @@ def test_a_cluster_that_is_silent_for_long_is_selected_no_more() -> None:
     played.run(_HOUR)
 
     assert set(images(played)) == {"c1", "c3", "c4"}
-    said = [(one.after, one.because) for one in played.story if one.ref.name == "c2"]
-    assert (timedelta(minutes=20), "its agent falls silent") in said
+    said = [(one.after, one.because) for one in played.timeline if one.ref.name == "c2"]
+    assert (timedelta(minutes=20), "its agent stops responding") in said
     assert (timedelta(minutes=25), "Registration agent stopped updating its lease.") in said
 
 
 def test_a_cluster_that_comes_back_is_selected_again() -> None:
-    spell = {"name": "c2", "fails": "silent", "from": "20m", "until": "40m"}
-    played = hub(failures={"clusters": [spell]})
+    fault = {"name": "c2", "fails": "silent", "from": "20m", "until": "40m"}
+    played = hub(failures={"clusters": [fault]})
     played.apply(web("web:1"))
     played.run(_HOUR)
 
     assert set(images(played)) == {"c1", "c2", "c3", "c4"}
-    assert ending(played).well
+    assert final_state(played).healthy
+    told = [(one.after, one.because) for one in played.timeline if one.ref.name == "c2"]
+    assert (timedelta(minutes=40), "its agent responds again") in told
 
 
 def test_a_work_that_goes_wrong_later_is_told_of_then() -> None:
     played = hub(failures={"clusters": [{"name": "c2", "fails": "degraded", "from": "20m", "until": "40m"}]})
     played.apply(web("web:1"))
     played.run(timedelta(minutes=30))
-    work = next(ref for ref in played.paper.objects if ref.kind == "ManifestWork" and ref.namespace == "c2")
-    said = {one["type"]: one["status"] for one in played.paper.get(work)["status"]["conditions"]}
+    work = next(ref for ref in played.cluster.objects if ref.kind == "ManifestWork" and ref.namespace == "c2")
+    said = {one["type"]: one["status"] for one in played.cluster.get(work)["status"]["conditions"]}
     assert said["Degraded"] == "True"
 
     played.run(timedelta(minutes=30))
 
-    said = {one["type"]: one["status"] for one in played.paper.get(work)["status"]["conditions"]}
+    said = {one["type"]: one["status"] for one in played.cluster.get(work)["status"]["conditions"]}
     assert said["Degraded"] == "False"
-    assert ending(played).well
-    told = [(one.after, one.because) for one in played.story if one.ref.name == "c2"]
+    assert final_state(played).healthy
+    told = [(one.after, one.because) for one in played.timeline if one.ref.name == "c2"]
     assert (timedelta(minutes=20), "its works are degraded from now on") in told
+    assert (timedelta(minutes=40), "its works are no longer degraded") in told
 
 
 def test_a_cluster_that_refuses_its_work_is_waited_for_until_its_time_is_up() -> None:
@@ -305,14 +309,14 @@ def test_a_cluster_that_refuses_its_work_is_waited_for_until_its_time_is_up() ->
     played.apply(web("web:1"))
     played.run(_HOUR)
 
-    assert not ending(played).well
-    assert "c1" in ending(played).because
+    assert not final_state(played).healthy
+    assert "c1" in final_state(played).because
 
 
 def test_a_share_of_clusters_is_the_same_every_time() -> None:
     def failing() -> set[str]:
         played = hub(20, {"clusters": [{"share": "50%", "fails": "stuck"}]})
-        return {f"c{n}" for n in range(1, 21) if played.failures.ails(f"c{n}", timedelta(0))}
+        return {f"c{n}" for n in range(1, 21) if played.failures.fault_of(f"c{n}", timedelta(0))}
 
     assert failing() == failing()
     assert 4 < len(failing()) < 16

@@ -1,7 +1,7 @@
 """
-Mistakes that controllers are known for, each made on purpose, and what the sieve says of them.
+Common mistakes of controllers, each made on purpose, and what the crash explorer reports.
 
-Beside each is the same controller without it: the sieve says nothing of that one.
+Each has a corrected variant, of which the explorer reports nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,54 +10,62 @@ from itertools import count
 
 import pytest
 
-from lamina.core.controller import AnyController, Controller, Watch, itself, nobody, only
-from lamina.core.plan import Create, Delete, Plan, delete, one_stage, set_status
-from lamina.core.questions import Absent, Answers, Found, Question, Read
-from lamina.core.world import Change, World
+from lamina.core.model.controller import AnyController, Controller, Watch, itself, no_keys, only
+from lamina.core.model.plan import Create, Delete, Plan, delete, one_stage, set_status
+from lamina.core.model.queries import Absent, Answers, Found, Query, Read
+from lamina.core.model.world import Change, World
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj, Ref
-from lamina.paper import Paper
-from lamina.paper.kinds import CONFIG_MAP, SECRET, WIDGET, make
-from lamina.testing.sieve import Mishap, Scenario, SieveError, Staff, Step, Wrote, sieve
+from lamina.simulation import SimulatedCluster
+from lamina.simulation.cluster.kinds import CONFIG_MAP, SECRET, WIDGET, make
+from lamina.testing.crash_explorer import (
+    ExplorerError,
+    Perturbation,
+    Scenario,
+    Step,
+    ValuesOrFactory,
+    Write,
+    explore,
+)
 
 WIDGETS, MAPS = only(*WIDGET.group_kind), only(*CONFIG_MAP.group_kind)
 W, CHILD = WIDGET.ref("default", "w"), CONFIG_MAP.ref("default", "w")
 SECOND = timedelta(seconds=1)
 
 
-def comes(paper: Paper) -> None:
-    paper.create(make(WIDGET, "w", spec={"size": 1}))
+def comes(cluster: SimulatedCluster) -> None:
+    cluster.create(make(WIDGET, "w", spec={"size": 1}))
 
 
-def goes(paper: Paper) -> None:
-    paper.delete(W)
+def goes(cluster: SimulatedCluster) -> None:
+    cluster.delete(W)
 
 
 def wants(size: int) -> Step:
-    return lambda paper: paper.patch(W, {"spec": {"size": size}})
+    return lambda cluster: cluster.patch(W, {"spec": {"size": size}})
 
 
-def story(
-    controllers: Staff[AnyController],
+def scenario_of(
+    controllers: ValuesOrFactory[AnyController],
     *steps: Step,
     others: tuple[AnyController, ...] = (),
-    promises: tuple[Callable[[Wrote], object], ...] = (),
+    invariants: tuple[Callable[[Write], object], ...] = (),
 ) -> Scenario:
     return Scenario(
         name="a story",
-        given=Paper,
+        given=SimulatedCluster,
         steps=[one for step in steps for one in (step, SECOND)],
         controllers=controllers,
         others=others,
-        promises=promises,
-        outcome=lambda paper: sorted(meta.name(one) for one in paper.listed(CONFIG_MAP)),
+        invariants=invariants,
+        outcome=lambda cluster: sorted(meta.name(one) for one in cluster.listed(CONFIG_MAP)),
     )
 
 
-def said_of(told: Scenario, *mishaps: Mishap) -> str:
-    with pytest.raises(SieveError) as found:
-        sieve(told, mishaps=mishaps or tuple(Mishap))
+def said_of(told: Scenario, *perturbations: Perturbation) -> str:
+    with pytest.raises(ExplorerError) as found:
+        explore(told, perturbations=perturbations or tuple(Perturbation))
     return str(found.value)
 
 
@@ -82,17 +90,17 @@ def cleaner(concerns: Callable[[World, Change], Iterable[Ref]]) -> AnyController
             return one_stage("end it", [delete(child)], because="its widget is gone")
         return Plan(because="all is well")
 
-    watches = (Watch(selects=WIDGETS, concerns=itself), Watch(selects=MAPS, concerns=concerns))
+    watches = (Watch(selects=WIDGETS, enqueue=itself), Watch(selects=MAPS, enqueue=concerns))
     return Controller(name="cleaner", watches=watches, gather=gather, plan=plan)
 
 
-def test_who_cleans_up_only_when_it_hears_of_the_end_is_found_by_a_death_after_it() -> None:
-    said = said_of(story([cleaner(nobody)], comes, goes))
+def test_cleanup_on_the_deletion_event_alone_is_found_by_a_crash_after_it() -> None:
+    said = said_of(scenario_of([cleaner(no_keys)], comes, goes))
 
     assert said.startswith(
-        "a story: a death after step 3 of 4: another end than undisturbed: ['w'], where it should be []"
+        "a story: a crash after step 3 of 4: outcome differs from the unperturbed run: ['w'], expected []"
     )
-    sieve(story([cleaner(lambda world, change: (W,))], comes, goes))
+    explore(scenario_of([cleaner(lambda world, change: (W,))], comes, goes))
 
 
 # ── it acts when something changes, and not by how it is ──
@@ -105,7 +113,7 @@ def _wakes(widget: Obj, answers: Answers, now: datetime) -> Plan:
 
 KUBELET: AnyController = Controller(
     name="kubelet",
-    watches=(Watch(selects=WIDGETS, concerns=itself),),
+    watches=(Watch(selects=WIDGETS, enqueue=itself),),
     gather=lambda world, ref: world.get(ref),
     plan=_wakes,
 )
@@ -124,8 +132,8 @@ def greeter(concerns: Callable[[World, Change], Iterable[Ref]]) -> AnyController
         return (owner, world.get(CHILD)) if owner is not None else None
 
     return Controller(
-        name="greeter", watches=(Watch(selects=WIDGETS, concerns=concerns),
-        Watch(selects=MAPS, concerns=nobody)), gather=gather, plan=plan,
+        name="greeter", watches=(Watch(selects=WIDGETS, enqueue=concerns),
+        Watch(selects=MAPS, enqueue=no_keys)), gather=gather, plan=plan,
     )  # fmt: skip
 
 
@@ -135,12 +143,12 @@ def _got_ready(world: World, change: Change) -> Iterable[Ref]:
 
 
 def test_who_acts_on_a_change_and_not_on_a_state_is_found_by_a_death_after_the_change() -> None:
-    said = said_of(story([greeter(_got_ready)], comes, others=(KUBELET,)), Mishap.DEATH)
+    said = said_of(scenario_of([greeter(_got_ready)], comes, others=(KUBELET,)), Perturbation.CRASH)
 
     assert said.startswith(
-        "a story: a death after write 1, patch widget default/w, in step 2 of 2: another end"
+        "a story: a crash after write 1, patch widget default/w, in step 2 of 2: outcome differs"
     )
-    sieve(story([greeter(itself)], comes, others=(KUBELET,)))
+    explore(scenario_of([greeter(itself)], comes, others=(KUBELET,)))
 
 
 # ── it remembers what it should have written down ──
@@ -162,19 +170,23 @@ def sender(mark: str, *, remembers: bool) -> AnyController:
         owner = world.get(ref)
         return (owner, tuple(world.every(CONFIG_MAP.group_kind))) if owner is not None else None
 
-    watches = (Watch(selects=WIDGETS, concerns=itself), Watch(selects=MAPS, concerns=nobody))
+    watches = (Watch(selects=WIDGETS, enqueue=itself), Watch(selects=MAPS, enqueue=no_keys))
     return Controller(name="sender", watches=watches, gather=gather, plan=plan)
 
 
-@pytest.mark.parametrize("mishap", [Mishap.DEATH, Mishap.STALE, Mishap.UNSEEN])
-def test_whoever_starts_after_a_mishap_remembers_nothing_and_gives_another_name(mishap: Mishap) -> None:
+@pytest.mark.parametrize(
+    "perturbation", [Perturbation.CRASH, Perturbation.STALE_VIEW, Perturbation.MISSED_EVENTS]
+)
+def test_a_process_that_starts_after_a_perturbation_remembers_nothing_and_gives_another_name(
+    perturbation: Perturbation,
+) -> None:
     numbers = count()
 
-    told = story(lambda: [sender(str(next(numbers)), remembers=True)], comes)
-    with pytest.raises(SieveError, match="(still finds something to do: create|another end)"):
-        sieve(told, mishaps=[mishap])
+    told = scenario_of(lambda: [sender(str(next(numbers)), remembers=True)], comes)
+    with pytest.raises(ExplorerError, match="(still finds work: create|outcome differs)"):
+        explore(told, perturbations=[perturbation])
 
-    sieve(story(lambda: [sender("", remembers=False)], comes))
+    explore(scenario_of(lambda: [sender("", remembers=False)], comes))
 
 
 # ── it deletes what has no owner, because it has not heard of the owner yet ──
@@ -187,7 +199,7 @@ def collector(owners: Kind, children: Kind, *, looks: bool) -> AnyController:
         child = world.get(ref)
         return (child, world.get(owners.ref("default", ref.name))) if child is not None else None
 
-    def questions(view: tuple[Obj, Obj | None], answers: Answers) -> tuple[Question, ...]:
+    def queries(view: tuple[Obj, Obj | None], answers: Answers) -> tuple[Query, ...]:
         child, owner = view
         asked = Read(ref=owners.ref("default", meta.name(child)), whole=True)
         return (asked,) if looks and owner is None and asked not in answers else ()
@@ -196,7 +208,7 @@ def collector(owners: Kind, children: Kind, *, looks: bool) -> AnyController:
         child, owner = view
         asked = Read(ref=owners.ref("default", meta.name(child)), whole=True)
         gone = owner is None and (not looks or isinstance(answers.get(asked), Absent))
-        return one_stage("end it", [delete(child)] if gone else [], because="it belongs to nobody")
+        return one_stage("end it", [delete(child)] if gone else [], because="it has no owner")
 
     def concerned(world: World, change: Change) -> Iterable[Ref]:
         return (children.ref("default", meta.name(change.obj)),)
@@ -204,10 +216,10 @@ def collector(owners: Kind, children: Kind, *, looks: bool) -> AnyController:
     return Controller(
         name="collector",
         watches=(
-            Watch(selects=only(*children.group_kind), concerns=itself),
-            Watch(selects=only(*owners.group_kind), concerns=concerned),
+            Watch(selects=only(*children.group_kind), enqueue=itself),
+            Watch(selects=only(*owners.group_kind), enqueue=concerned),
         ),
-        gather=gather, questions=questions, plan=plan,
+        gather=gather, queries=queries, plan=plan,
     )  # fmt: skip
 
 
@@ -215,21 +227,23 @@ def collector(owners: Kind, children: Kind, *, looks: bool) -> AnyController:
 def test_who_deletes_what_it_has_seen_no_owner_of_yet_is_found_whichever_it_is_told_of_first(
     owners: Kind, children: Kind
 ) -> None:
-    def come(paper: Paper) -> None:
-        paper.create(make(owners, "w"))
-        paper.create(make(children, "w"))
-        paper.create(make(children, "nobodys"))
+    def come(cluster: SimulatedCluster) -> None:
+        cluster.create(make(owners, "w"))
+        cluster.create(make(children, "w"))
+        cluster.create(make(children, "ownerless"))
 
-    def told(looks: bool) -> Scenario:
+    def scenario(looks: bool) -> Scenario:
         controllers = [collector(owners, children, looks=looks)]
-        return Scenario(name="a story", given=Paper, steps=[come], controllers=controllers)
+        return Scenario(name="a story", given=SimulatedCluster, steps=[come], controllers=controllers)
 
-    with pytest.raises(SieveError) as found:
-        sieve(told(False))
+    with pytest.raises(ExplorerError) as found:
+        explore(scenario(False))
 
-    assert str(found.value).startswith("a story: unseen states as it begins: another end than undisturbed")
-    assert f"then the last word on each {children.kind}, then {owners.kind}\n" in str(found.value)
-    sieve(told(True))
+    assert str(found.value).startswith(
+        "a story: missed events at the start: outcome differs from the unperturbed run"
+    )
+    assert f"then the latest state of each {children.kind}, then {owners.kind}\n" in str(found.value)
+    explore(scenario(True))
 
 
 # ── it deletes by name what it saw, and meets what came after it ──
@@ -243,7 +257,7 @@ def resizer(*, looks: bool) -> AnyController:
         owner = world.get(ref)
         return (owner, world.get(CHILD)) if owner is not None else None
 
-    def questions(view: tuple[Obj, Obj | None], answers: Answers) -> tuple[Question, ...]:
+    def queries(view: tuple[Obj, Obj | None], answers: Answers) -> tuple[Query, ...]:
         owner, child = view
         ends = child is not None and not owner["spec"]["size"]
         return (asked,) if looks and ends and asked not in answers else ()
@@ -259,34 +273,36 @@ def resizer(*, looks: bool) -> AnyController:
         return Plan(because="all is well")
 
     watches = (
-        Watch(selects=WIDGETS, concerns=itself),
-        Watch(selects=MAPS, concerns=lambda world, change: (W,)),
+        Watch(selects=WIDGETS, enqueue=itself),
+        Watch(selects=MAPS, enqueue=lambda world, change: (W,)),
     )
-    return Controller(name="resizer", watches=watches, gather=gather, questions=questions, plan=plan)
+    return Controller(name="resizer", watches=watches, gather=gather, queries=queries, plan=plan)
 
 
-def nothing_wanted_is_ended(wrote: Wrote) -> None:
-    if isinstance(wrote.action, Delete) and wrote.paper.get(W)["spec"]["size"]:
-        ended = wrote.before.get(CHILD) if CHILD not in wrote.paper.objects else None
+def nothing_wanted_is_ended(write: Write) -> None:
+    if isinstance(write.action, Delete) and write.cluster.get(W)["spec"]["size"]:
+        ended = write.before.get(CHILD) if CHILD not in write.cluster.objects else None
         assert ended is None, "the child of a widget that has a size was ended"
 
 
 def test_who_ends_by_name_what_it_saw_long_ago_is_found_by_a_view_of_then() -> None:
-    def told(looks: bool) -> Scenario:
-        return story([resizer(looks=looks)], comes, wants(0), wants(1), promises=(nothing_wanted_is_ended,))
+    def scenario(looks: bool) -> Scenario:
+        return scenario_of(
+            [resizer(looks=looks)], comes, wants(0), wants(1), invariants=(nothing_wanted_is_ended,)
+        )
 
-    said = said_of(told(False))
+    said = said_of(scenario(False))
 
     assert "a stale view" in said
     assert "the child of a widget that has a size was ended" in said
-    assert "\nwhat it saw: the cluster as it was after step 3 of 6, for 5 s\n" in said
-    sieve(told(True))
+    assert "\nits view: the cluster as it was after step 3 of 6, for 5 s\n" in said
+    explore(scenario(True))
 
 
-def test_a_sieve_through_which_nothing_goes_is_refused() -> None:
-    told = story([greeter(itself)], comes, others=(KUBELET,))
+def test_an_exploration_of_nothing_is_refused() -> None:
+    told = scenario_of([greeter(itself)], comes, others=(KUBELET,))
 
-    with pytest.raises(ValueError, match="nothing would be tried at every 0 of its moments"):
-        sieve(told, every=0)
-    with pytest.raises(ValueError, match="nothing would be tried"):
-        sieve(told, mishaps=())
+    with pytest.raises(ValueError, match="nothing to explore: every 0 checkpoints"):
+        explore(told, every=0)
+    with pytest.raises(ValueError, match="nothing to explore"):
+        explore(told, perturbations=())

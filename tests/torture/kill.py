@@ -1,9 +1,8 @@
 """
-A writer that is killed, and what must be there afterwards.
+A writer that is killed, and what the log must contain afterwards.
 
-Run as a program it opens a store and writes to it from many sides, one line on
-its output for each write that was acknowledged: version, name, and the words
-`put` or `drop`. It never ends by itself.
+Run as a program it opens a store and writes concurrently, and prints a line per acknowledged
+write: version, name, and `put` or `drop`. It never ends by itself.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lamina.errors import NotFound
-from lamina.server.sqlite import SqliteStore
-from lamina.server.store import Key
+from lamina.server.storage.sqlite import SqliteStore
+from lamina.server.storage.store import Key
 
 WRITERS = 16
 
 
 @dataclass
 class Ledger:
-    """What was acknowledged or seen so far, over all lives of the store."""
+    """What was acknowledged or read so far, over all runs of the store."""
 
     acknowledged: dict[int, tuple[str, str]] = field(default_factory=dict)
     compacted: int = 0
 
 
 async def kill_under_load(data_dir: Path, *, rounds: int) -> None:
-    """Let a writer write, kill it at some moment, look, and again."""
+    """Repeatedly run a writer, kill it, and check the log."""
     ledger = Ledger()
     for life in range(rounds):
         fresh = await asyncio.to_thread(_live_and_die, data_dir, seed=life, lines=50 + life * 37 % 400)
@@ -44,7 +43,7 @@ async def kill_under_load(data_dir: Path, *, rounds: int) -> None:
 
 
 def _live_and_die(data_dir: Path, *, seed: int, lines: int) -> list[tuple[int, str, str]]:
-    """Return what a writer acknowledged until it was killed, some while after so many lines."""
+    """Return what a writer acknowledged until it was killed, some time after so many lines."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.torture.kill", str(data_dir), str(seed)],
         cwd=Path(__file__).parents[2],
@@ -66,7 +65,7 @@ def _live_and_die(data_dir: Path, *, seed: int, lines: int) -> list[tuple[int, s
 
 
 async def _look(data_dir: Path, ledger: Ledger) -> None:
-    """Check what a new life of the store finds, and compact it now and then."""
+    """Check what is in the log when it is opened, and compact it now and then."""
     store = SqliteStore.open(data_dir)
     try:
         newest = max(ledger.acknowledged)
@@ -77,7 +76,7 @@ async def _look(data_dir: Path, ledger: Ledger) -> None:
         for name, version in last.items():
             row = store.get(Key("things", "", name))
             if row is None or row.version < version:
-                # Somebody may have written later without living to say so, but not earlier.
+                # A later write may have been committed but not acknowledged; an earlier one may not.
                 later = [
                     event.row
                     for event in store.since(store.compacted, "things")
@@ -94,7 +93,7 @@ async def _look(data_dir: Path, ledger: Ledger) -> None:
         if len(ledger.acknowledged) % 3 == 0:
             store.compact(newest - 20)
         ledger.compacted = store.compacted
-        # What was written without a word is known from now on, and must not come or go either.
+        # What was written without acknowledgment is known from now on, and must not change either.
         for version, row in seen.items():
             ledger.acknowledged.setdefault(version, (row.key.name, "drop" if row.deleted else "put"))
     finally:

@@ -1,10 +1,9 @@
 """
-kill -9 under load, restarted, again and again.
+kill -9 under load and restart, repeatedly.
 
-Writers write and note what was acknowledged; a watcher follows and resumes. The
-server is killed at any moment and started again on the same state. In the end
-every acknowledged write is there, no version was given out twice, and the
-watcher has seen every change once, in order.
+Writers record acknowledged writes; a watch resumes after each restart. The server is killed at
+random times and started again on the same data. At the end every acknowledged write is there,
+no version was used twice, and the watch got every change once, in order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from lamina.client.kubeconfig import Access, read_kubeconfig
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.testing.waiting import SECONDS, eventually
 
 ROUNDS = 50
 WRITERS = 8
@@ -45,9 +45,12 @@ class Server:
             stderr=asyncio.subprocess.DEVNULL,
             env={**os.environ, "XDG_DATA_HOME": str(self._folder / "data")},
         )  # fmt: skip
-        while not self.kubeconfig.exists():
-            assert self.process.returncode is None
-            await asyncio.sleep(0.01)
+
+        def is_ready() -> bool:
+            assert self.process is not None and self.process.returncode is None
+            return self.kubeconfig.exists()
+
+        await eventually(is_ready)
         access = read_kubeconfig(self.kubeconfig)
         self._port = int(access.server.rpartition(":")[2])
         return access
@@ -69,7 +72,7 @@ async def connected(access: Access) -> aiohttp.ClientSession:
 
 
 async def write(session: aiohttp.ClientSession, writer: int, turn: int, acknowledged: dict[str, int]) -> None:
-    """Create and change objects until the server is gone, noting what it said it had done."""
+    """Create and change objects until the server is killed, and record acknowledged writes."""
     number = 0
     while True:
         name = f"w{writer}-{turn}-{number}"
@@ -102,7 +105,7 @@ async def events(session: aiohttp.ClientSession, version: int) -> AsyncIterator[
 
 
 async def follow(session: aiohttp.ClientSession, seen: list[tuple[int, str]]) -> None:
-    """Resume after the last event seen, and note what comes until the server is gone."""
+    """Resume after the last event, and record events until the server is killed."""
     try:
         async for event in events(session, seen[-1][0]):
             assert event["type"] in ("ADDED", "MODIFIED"), event
@@ -121,17 +124,20 @@ async def test_every_acknowledged_write_survives_and_watches_resume(tmp_path: Pa
         start = int((await answer.json())["metadata"]["resourceVersion"])
     seen = [(start, "")]
     for turn in range(rounds):
-        async with await connected(access) as session, asyncio.TaskGroup() as group:
+        async with (
+            asyncio.timeout(SECONDS),
+            await connected(access) as session,
+            asyncio.TaskGroup() as group,
+        ):
             group.create_task(follow(session, seen))
             for writer in range(WRITERS):
                 group.create_task(write(session, writer, turn, acknowledged))
-            # Enough writes to be in the middle of some, at another moment each time.
+            # Enough writes that some are in progress, at another point each time.
             wanted = len(acknowledged) + 20 + turn
-            while len(acknowledged) < wanted:  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
+            await eventually(lambda: len(acknowledged), wanted.__le__, interval=0.001)
             await server.kill()
         access = await server.start()
-    async with await connected(access) as session:
+    async with asyncio.timeout(SECONDS), await connected(access) as session:
         async with session.get(PATH) as answer:
             listed = await answer.json()
         stored = {

@@ -1,4 +1,4 @@
-"""Many deaths of one log. Minutes, not seconds: not part of the quick suite."""
+"""Many kills of one log. Takes minutes, so it is not part of the default run."""
 
 from __future__ import annotations
 

@@ -6,9 +6,21 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from lamina.errors import SpecError, TooManyRequests
-from lamina.faults import Cut, Expire, Fault, Faults, Refuse, Silence, Slow, Stale, asked, read_fault, shown
-from lamina.faults.streams import cut_short, held_back
-from lamina.faults.table import hits, refusal
+from lamina.faults import (
+    Cut,
+    Expire,
+    Fault,
+    Faults,
+    Refuse,
+    Silence,
+    Slow,
+    Stale,
+    attributes_of,
+    read_fault,
+    shown,
+)
+from lamina.faults.table import applies, refusal
+from lamina.faults.watch_faults import cut_short, delayed
 
 PODS = "/api/v1/namespaces/default/pods"
 MARK = b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}\n'
@@ -33,7 +45,7 @@ MARK = b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial
     ],
 )  # fmt: skip
 def test_what_is_asked(method: str, path: str, query: dict[str, str], verb: str, resource: str) -> None:
-    request = asked(method, path, query)
+    request = attributes_of(method, path, query)
 
     assert (request.verb, request.resource) == (verb, resource)
 
@@ -52,14 +64,18 @@ def test_what_is_asked(method: str, path: str, query: dict[str, str], verb: str,
     ],
 )  # fmt: skip
 def test_who_goes_on_where_they_were(query: dict[str, str], resumes: bool, opens: bool) -> None:
-    request = asked("GET", PODS, query)
+    request = attributes_of("GET", PODS, query)
 
     assert (request.resumes, request.opens) == (resumes, opens)
 
 
-GET, LIST, CREATE = asked("GET", f"{PODS}/a", {}), asked("GET", PODS, {}), asked("POST", PODS, {}, "jane")
-WATCH = asked("GET", PODS, {"watch": "1", "resourceVersion": "7"})
-STATUS, PAGE = asked("PATCH", f"{PODS}/a/status", {}), asked("GET", "/version", {})
+GET, LIST, CREATE = (
+    attributes_of("GET", f"{PODS}/a", {}),
+    attributes_of("GET", PODS, {}),
+    attributes_of("POST", PODS, {}, "jane"),
+)
+WATCH = attributes_of("GET", PODS, {"watch": "1", "resourceVersion": "7"})
+STATUS, PAGE = attributes_of("PATCH", f"{PODS}/a/status", {}), attributes_of("GET", "/version", {})
 
 
 @pytest.mark.parametrize(
@@ -80,14 +96,14 @@ STATUS, PAGE = asked("PATCH", f"{PODS}/a/status", {}), asked("GET", "/version", 
 def test_a_fault_is_about_the_requests_it_names(fault: Fault, about: Sequence[object]) -> None:
     every = (GET, LIST, CREATE, WATCH, STATUS, PAGE)
 
-    assert tuple(request for request in every if fault.is_about(request)) == tuple(about)
+    assert tuple(request for request in every if fault.selects(request)) == tuple(about)
 
 
 def test_a_share_is_hit_and_the_same_one_every_time() -> None:
     def fates(seed: int) -> list[bool]:
         faults = Faults()
         faults.add(Refuse(rate=0.2, seed=seed))
-        return [bool(faults.meet(LIST).entries) for _ in range(1000)]
+        return [bool(faults.match(LIST).entries) for _ in range(1000)]
 
     assert fates(1) == fates(1) != fates(2)
     assert 150 < sum(fates(1)) < 250
@@ -97,7 +113,7 @@ def test_no_more_are_hit_than_were_asked_for() -> None:
     faults = Faults()
     faults.add(Refuse(times=2))
 
-    assert [bool(faults.meet(LIST).entries) for _ in range(4)] == [True, True, False, False]
+    assert [bool(faults.match(LIST).entries) for _ in range(4)] == [True, True, False, False]
     assert faults.entries[0].met == 2
 
 
@@ -154,12 +170,12 @@ def test_a_fault_is_written_in_few_words() -> None:
         ({"fault": "refuse", "code": 200}, "code: expected int >= 400"),
         ({"fault": "refuse", "cod": 500}, "object contains unknown field cod"),
         ({"fault": "explode"}, "fault: invalid value 'explode'"),
-        ({"fault": "silence", "verbs": ["lists"]}, 'verbs: there is no verb "lists"'),
+        ({"fault": "silence", "verbs": ["lists"]}, 'verbs: unknown verb "lists"'),
         ({"fault": "silence", "resources": ["Pods"]}, 'resources: no request is for "Pods"'),
         ({"fault": "silence", "resources": ["pods", "*"]}, 'resources: no request is for "*"'),
-        ({"fault": "cut", "verbs": ["list"]}, "verbs: this fault never meets a request to list"),
-        ({"fault": "expire", "verbs": ["get"]}, "verbs: this fault never meets a request to get"),
-        ({"fault": "stale", "verbs": ["create"]}, "verbs: this fault never meets a request to create"),
+        ({"fault": "cut", "verbs": ["list"]}, "verbs: this fault does not apply to list"),
+        ({"fault": "expire", "verbs": ["get"]}, "verbs: this fault does not apply to get"),
+        ({"fault": "stale", "verbs": ["create"]}, "verbs: this fault does not apply to create"),
         ({"fault": "stale", "seconds": 1, "versions": 1}, "stale takes seconds or versions, and not both"),
         ([], "expected object, got array"),
     ],
@@ -175,7 +191,7 @@ def test_only_a_429_asks_to_come_back_unless_it_is_told_to() -> None:
     busy = refusal(Refuse(id="x", code=429))
 
     assert isinstance(busy, TooManyRequests)
-    assert busy.message == "Too many requests, please try again later: fault x asked for it"
+    assert busy.message == "Too many requests, please try again later: injected by fault x"
     after = [refusal(Refuse(code=code, retry_after=given)).retry_after for code, given in ((429, None), (429, 7), (429, 0), (503, None), (503, 2))]  # fmt: skip
     assert after == [1, 7, None, None, 2]
     assert refusal(Refuse(code=409)).code == 409
@@ -207,7 +223,7 @@ async def test_what_exists_at_the_beginning_of_a_watch_comes_whole() -> None:
 
 async def test_what_is_held_back_comes_when_it_is_released() -> None:
     released = asyncio.Event()
-    held = held_back(pieces(b"existing\n", MARK, b"news\n"), None, released, opens=True)
+    held = delayed(pieces(b"existing\n", MARK, b"news\n"), None, released, opens=True)
     told = [await anext(held), await anext(held)]
     waiting = asyncio.ensure_future(anext(held))
     for _ in range(10):
@@ -223,7 +239,7 @@ async def test_what_is_held_back_comes_when_it_is_released() -> None:
 def test_a_watch_that_is_open_is_hit_like_any_other() -> None:
     faults = Faults()
     heard: list[bool] = []
-    faults.added = lambda entry: heard.extend(hits(entry, about) for about in (WATCH, LIST))
+    faults.added = lambda entry: heard.extend(applies(entry, about) for about in (WATCH, LIST))
 
     faults.add(Cut())
 

@@ -1,4 +1,4 @@
-"""Stories of log lines that nobody reads."""
+"""Log lines that cannot be written."""
 
 import io
 import sys
@@ -8,7 +8,7 @@ import pytest
 from lamina.logs import Log
 
 
-def test_a_line_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log()
     closed = io.StringIO()
     monkeypatch.setattr(sys, "stderr", closed)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina.errors import SettingsError
-from lamina.settings import Settings, duration, home, load
+from lamina.settings import Settings, data_home, load, parse_seconds
 
 
 def test_nothing_said_gives_the_defaults(tmp_path: Path) -> None:
@@ -48,21 +48,21 @@ def test_clusters_are_counted_or_named(said: object, names: tuple[str, ...], tmp
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ({"port": "http"}, "the command line: 'http' is no port"),
-        ({"port": "70000"}, "is no port"),
-        ({"history": "soon"}, "'soon' is no history"),
-        ({"history": "-1s"}, "is no history"),
-        ({"log": "loud"}, "'loud' is no log"),
-        ({"simulate": "all"}, "'all' is no simulate"),
-        ({"nodes": "-1"}, "is no nodes"),
-        ({"manifest_limit": "0"}, "'0' is no manifest limit"),
-        ({"scheduler": "perhaps"}, "'perhaps' is no scheduler"),
-        ({"metrics_address": "nowhere"}, "'nowhere' is no metrics address"),
-        ({"metrics_address": "localhost:70000"}, "is no metrics address"),
-        ({"clusters": "a,East"}, '"East" is no name for a cluster: a lowercase RFC 1123 label'),
-        ({"clusters": "1001"}, "clusters: 1001 is not from 0 to 1000"),
-        ({"clusters": "-1"}, '"-1" is no name for a cluster'),
-        ({"colour": "red"}, "there is no setting colour"),
+        ({"port": "http"}, "the command line: invalid port: 'http'"),
+        ({"port": "70000"}, "invalid port"),
+        ({"history": "soon"}, "invalid history: 'soon'"),
+        ({"history": "-1s"}, "invalid history"),
+        ({"log": "loud"}, "invalid log: 'loud'"),
+        ({"simulate": "all"}, "invalid simulate: 'all'"),
+        ({"nodes": "-1"}, "invalid nodes"),
+        ({"manifest_limit": "0"}, "invalid manifest limit: '0'"),
+        ({"scheduler": "perhaps"}, "invalid scheduler: 'perhaps'"),
+        ({"metrics_address": "nowhere"}, "invalid metrics address: 'nowhere'"),
+        ({"metrics_address": "localhost:70000"}, "invalid metrics address"),
+        ({"clusters": "a,East"}, '"East" is not a valid cluster name: a lowercase RFC 1123 label'),
+        ({"clusters": "1001"}, "clusters: expected 0 to 1000, got 1001"),
+        ({"clusters": "-1"}, '"-1" is not a valid cluster name'),
+        ({"colour": "red"}, "unknown setting colour"),
     ],
 )
 def test_nonsense_names_the_setting_and_where_it_was_said(
@@ -84,12 +84,12 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_home_follows_the_users_data_folder() -> None:
-    assert home({"XDG_DATA_HOME": "/x"}) == Path("/x/lamina")
-    assert home({"HOME": "/h"}) == Path("/h/.local/share/lamina")
+    assert data_home({"XDG_DATA_HOME": "/x"}) == Path("/x/lamina")
+    assert data_home({"HOME": "/h"}) == Path("/h/.local/share/lamina")
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("20s", 20), ("5m", 300), ("1h", 3600), ("250ms", 0.25), (7, 7), ("7", 7)]
 )
 def test_durations(text: object, seconds: float) -> None:
-    assert duration(text) == seconds
+    assert parse_seconds(text) == seconds

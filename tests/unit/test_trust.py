@@ -10,13 +10,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lamina.trust import trusting
+from lamina.tls import client_context
 
 HOST = "hook.example.com"
 
 
 class Signer:
-    """Somebody who has a certificate, with no more in it than has to be, and may give others theirs."""
+    """An issuer with a minimal certificate, which may sign others."""
 
     def __init__(self, name: str, by: "Signer | None" = None, *, is_authority: bool = True) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -76,25 +76,25 @@ def test_an_authority_whose_certificate_says_little_is_believed(tmp_path: Path) 
     authority = Signer("authority")
     hook = Signer(HOST, authority, is_authority=False)
 
-    shake_hands(trusting(authority.certificate.decode()), hook.serving(tmp_path))
+    shake_hands(client_context(authority.certificate.decode()), hook.serving(tmp_path))
 
 
-def test_whoever_is_named_is_believed_whoever_signed_for_them(tmp_path: Path) -> None:
+def test_a_named_certificate_is_trusted_whatever_signed_it(tmp_path: Path) -> None:
     between = Signer("between", Signer("root"))
     hook = Signer(HOST, between, is_authority=False)
 
-    shake_hands(trusting(between.certificate.decode()), hook.serving(tmp_path))
+    shake_hands(client_context(between.certificate.decode()), hook.serving(tmp_path))
 
 
 def test_a_host_that_is_named_as_a_subject_alone_is_not_believed(tmp_path: Path) -> None:
     authority = Signer("authority")
 
     with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
-        shake_hands(trusting(authority.certificate.decode()), Signer(HOST, authority).serving(tmp_path))
+        shake_hands(client_context(authority.certificate.decode()), Signer(HOST, authority).serving(tmp_path))
 
 
-def test_nobody_else_is_believed(tmp_path: Path) -> None:
+def test_no_other_certificate_is_trusted(tmp_path: Path) -> None:
     hook = Signer(HOST, Signer("somebody"), is_authority=False)
 
     with pytest.raises(ssl.SSLCertVerificationError):
-        shake_hands(trusting(Signer("somebody").certificate.decode()), hook.serving(tmp_path))
+        shake_hands(client_context(Signer("somebody").certificate.decode()), hook.serving(tmp_path))

@@ -1,24 +1,24 @@
 """
-Stand-ins for the parts of a cluster that nobody else runs here.
+The controllers of kube-controller-manager, kube-scheduler and kubelet, for clusters that run none.
 
-They are made of the parts that every controller is made of, and run by the
-same loop. None of them awaits or fetches.
+Each is a Controller value, run by the same worker as the families. They plan
+from a view, without I/O.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from lamina.actors.accounts import accounts
-from lamina.actors.definitions import DEFINITIONS
-from lamina.actors.events import EVENTS
-from lamina.actors.evicting import EVICTING
+from lamina.actors.crd_finalizer import DEFINITIONS
+from lamina.actors.event_ttl import EVENTS
 from lamina.actors.garbage import GARBAGE
 from lamina.actors.namespaces import NAMESPACES
 from lamina.actors.nodes import nodes
 from lamina.actors.scheduling import SCHEDULING
-from lamina.actors.stages import Stage, staging
+from lamina.actors.service_accounts import accounts
+from lamina.actors.stages import Stage, stages_controller
+from lamina.actors.taint_eviction import EVICTING
 from lamina.actors.workloads import CONTROLLERS
-from lamina.core.controller import AnyController
+from lamina.core.model.controller import AnyController
 
 __all__ = [
     "DEFINITIONS",
@@ -36,17 +36,17 @@ __all__ = [
 WORKLOADS: tuple[AnyController, ...] = (*CONTROLLERS, EVICTING)
 
 
-def embedded_actors(authority: str) -> tuple[AnyController, ...]:
-    """Return everything that the embedded server cannot do without; `authority` is its certificate in PEM."""
-    return (GARBAGE, NAMESPACES, DEFINITIONS, accounts(authority), EVENTS)
+def embedded_actors(ca_bundle: str) -> tuple[AnyController, ...]:
+    """Return the controllers that the embedded server always needs; `ca_bundle` is its CA certificate in PEM."""
+    return (GARBAGE, NAMESPACES, DEFINITIONS, accounts(ca_bundle), EVENTS)
 
 
 def machines(stages: Sequence[Stage], count: int) -> tuple[AnyController, ...]:
-    """Return what stands in for machines: so many nodes, who puts pods on them, and what becomes of those there."""
+    """Return the controllers that simulate machines: nodes, the scheduler, and the kubelets' stages."""
     return _machines(tuple(stages), count)
 
 
 @lru_cache(maxsize=8)
 def _machines(stages: tuple[Stage, ...], count: int) -> tuple[AnyController, ...]:
-    """Return the same values for the same stages: what they come down to is then worked out once."""
-    return (nodes(count), SCHEDULING, staging(stages))
+    """Return the same values for equal stages, so that caches keyed by a controller hold."""
+    return (nodes(count), SCHEDULING, stages_controller(stages))

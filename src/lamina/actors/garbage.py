@@ -1,22 +1,23 @@
 """
-Garbage collection: what becomes of objects whose owners go.
+The garbage collector: deletes objects whose owners are absent.
 
-An owner is known by its group, kind, name, namespace and uid. The object that
-names it is either in its namespace, or the owner is in none.
+An owner is identified by its group, kind, name, namespace and uid. It is in the
+namespace of its dependent, or cluster-scoped.
 
-1.  An object all of whose owners are gone goes too. One that has a living
-    owner left only loses the references to the dead.
-2.  An owner that waits for its dependents (deleted in the foreground) counts
-    neither as living nor as gone: an object with nobody else left is deleted,
-    in the foreground in turn if it has dependents itself.
-3.  That owner goes when no dependent is left that says it blocks its deletion.
-    Dependents that wait for the owner in their turn, round a circle, do not
+1.  An object is deleted when all its owners are absent. One with a solid owner
+    only loses the references to absent ones.
+2.  An owner that waits for its dependents (foreground deletion) is neither
+    solid nor absent: an object without solid owners is deleted, in the
+    foreground too if it has dependents itself.
+3.  That owner loses its finalizer when no dependent with blockOwnerDeletion is
+    left. Dependents that wait for the owner themselves, in a cycle, do not
     block it.
-4.  An owner that orphans its dependents goes once none of them names it.
-5.  That an owner is not in memory proves nothing. It is gone if its end was
-    seen, or if the server itself says that nobody of that name and uid is there.
-6.  Nothing is decided about an owner whose kind is not served, nor about a
-    cluster-scoped object that names an owner inside a namespace.
+4.  An owner that orphans its dependents loses its finalizer once none of them
+    refers to it.
+5.  An owner that is not in the cache is not absent for that. It is if its
+    deletion was observed, or if a live read does not find its name and uid.
+6.  Nothing is deleted for an owner whose kind is not served, nor is a
+    cluster-scoped object that refers to a namespaced owner.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.events import name_of, warning
-from lamina.core.plan import (
+from lamina.actors.field_manager import MANAGER
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.events import name_of, warning
+from lamina.core.model.plan import (
     NOTHING,
     Emit,
     Patch,
@@ -43,8 +44,8 @@ from lamina.core.plan import (
     one_stage,
     remove_finalizer,
 )
-from lamina.core.questions import Absent, Answers, Found, Question, Read
-from lamina.core.world import Change, World, card, whole
+from lamina.core.model.queries import Absent, Answers, Found, Query, Read
+from lamina.core.model.world import Change, World, identity_only, whole
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import GroupKind, Obj, OwnerRef, Ref
@@ -58,31 +59,31 @@ _MISPLACED = "OwnerRefInvalidNamespace"
 _UNSERVED_AGAIN = timedelta(minutes=1)
 
 
-class Standing(Enum):
-    """What an owner is to the object that names it."""
+class OwnerState(Enum):
+    """The state of an owner, as its dependent refers to it."""
 
-    LIVING = auto()
+    SOLID = auto()
     WAITING = auto()
-    """It is being deleted in the foreground, and waits for its dependents."""
-    GONE = auto()
+    """It is being deleted in the foreground, and waits for its dependents to be deleted."""
+    ABSENT = auto()
     UNKNOWN = auto()
-    """Not in memory: only the server can say."""
+    """Not in the cache: a live read decides."""
     UNSERVED = auto()
     MISPLACED = auto()
-    """Of a kind that lives in namespaces, while the object does not."""
+    """Of a namespaced kind, while the dependent is cluster-scoped."""
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """One owner that an object names: where it should be, and whether it was seen in another namespace instead."""
+    """One owner reference, resolved; `elsewhere` says whether the owner is in another namespace."""
 
     reference: OwnerRef
     ref: Ref
-    standing: Standing
+    state: OwnerState
     elsewhere: bool = False
 
 
 class Owned(Struct, frozen=True, kw_only=True):
-    """An object that names owners, and is not on its way out."""
+    """An object with owner references that is not being deleted."""
 
     obj: Obj
     owners: tuple[Owner, ...]
@@ -90,14 +91,14 @@ class Owned(Struct, frozen=True, kw_only=True):
 
 
 class Orphaning(Struct, frozen=True, kw_only=True):
-    """An owner that is to leave its dependents behind."""
+    """An owner that is being deleted and orphans its dependents."""
 
     obj: Obj
     dependents: tuple[Obj, ...]
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
-    """An owner that is to go after the dependents that block it."""
+    """An owner that is being deleted after the dependents that block it."""
 
     obj: Obj
     blockers: int
@@ -107,7 +108,7 @@ View: TypeAlias = Owned | Orphaning | Waiting
 
 
 def gather(world: World, ref: Ref) -> View | None:
-    """Return what there is to know about one object, if its owners or dependents are anything to decide about."""
+    """Return the view of an object with owners, or of an owner that waits for or orphans its dependents."""
     obj = world.get(ref)
     if obj is None:
         return None
@@ -117,7 +118,7 @@ def gather(world: World, ref: Ref) -> View | None:
         if FOREGROUND in meta.finalizers(obj):
             blockers = [one for one in _blockers(world, meta.uid(obj)) if not _is_circular(world, obj, one)]
             return Waiting(obj=obj, blockers=len(blockers))
-        # On its way out by somebody else's leave; its dependents come after it.
+        # Other finalizers keep it; its dependents are collected after it.
         return None
     references = meta.owner_refs(obj)
     if not references:
@@ -135,33 +136,33 @@ def _owner(world: World, obj: Obj, reference: OwnerRef) -> Owner:
     kind = world.kinds.preferred(group_kind)
     if kind is None:
         nowhere = Ref(reference["apiVersion"], reference["kind"], meta.namespace(obj), reference["name"])
-        standing = Standing.GONE if world.is_gone(uid) else Standing.UNSERVED
-        return Owner(reference=reference, ref=nowhere, standing=standing)
+        state = OwnerState.ABSENT if world.is_gone(uid) else OwnerState.UNSERVED
+        return Owner(reference=reference, ref=nowhere, state=state)
     ref = kind.ref(meta.namespace(obj), reference["name"])
     if kind.namespaced and not meta.namespace(obj):
-        standing = Standing.MISPLACED
-        return Owner(reference=reference, ref=ref, standing=standing, elsewhere=_lives(world, kind, uid))
+        state = OwnerState.MISPLACED
+        return Owner(reference=reference, ref=ref, state=state, elsewhere=_exists(world, kind, uid))
     seen = world.get(ref)
     if seen is not None and meta.uid(seen) == uid:
-        return Owner(reference=reference, ref=ref, standing=_standing(seen))
+        return Owner(reference=reference, ref=ref, state=_state(seen))
     if world.is_gone(uid):
-        return Owner(reference=reference, ref=ref, standing=Standing.GONE)
+        return Owner(reference=reference, ref=ref, state=OwnerState.ABSENT)
     if world.kinds.find(reference["apiVersion"], reference["kind"]) is None:
-        # Served, but not in the version it was named in. To be sure of an end takes more than that.
-        return Owner(reference=reference, ref=ref, standing=Standing.UNSERVED)
-    elsewhere = kind.namespaced and _lives(world, kind, uid)
-    return Owner(reference=reference, ref=ref, standing=Standing.UNKNOWN, elsewhere=elsewhere)
+        # The kind is served, but not in this version, which does not prove that the owner is absent.
+        return Owner(reference=reference, ref=ref, state=OwnerState.UNSERVED)
+    elsewhere = kind.namespaced and _exists(world, kind, uid)
+    return Owner(reference=reference, ref=ref, state=OwnerState.UNKNOWN, elsewhere=elsewhere)
 
 
-def _standing(owner: Obj) -> Standing:
-    return Standing.WAITING if _waits(owner) else Standing.LIVING
+def _state(owner: Obj) -> OwnerState:
+    return OwnerState.WAITING if _waits(owner) else OwnerState.SOLID
 
 
 def _waits(obj: Obj) -> bool:
     return meta.is_deleting(obj) and FOREGROUND in meta.finalizers(obj)
 
 
-def _lives(world: World, kind: Kind, uid: str) -> bool:
+def _exists(world: World, kind: Kind, uid: str) -> bool:
     return any(meta.uid(obj) == uid for obj in world.every(kind.group_kind))
 
 
@@ -172,7 +173,7 @@ def _blockers(world: World, uid: str) -> Iterator[Obj]:
 
 
 def _is_circular(world: World, obj: Obj, blocker: Obj) -> bool:
-    """Say whether a blocker waits, by way of whomever, for the very object it blocks."""
+    """Say whether a blocker waits, directly or through others, for the object it blocks."""
     waited_for, ahead = set[str](), [blocker]
     while ahead:
         one = ahead.pop()
@@ -185,31 +186,33 @@ def _is_circular(world: World, obj: Obj, blocker: Obj) -> bool:
     return False
 
 
-def questions(view: View, answers: Answers) -> tuple[Question, ...]:
-    """Ask the server about owners that are not in memory, and whether a warning has been given already."""
+def queries(view: View, answers: Answers) -> tuple[Query, ...]:
+    """Ask for live reads of owners that are not in the cache, and of warning events."""
     if not isinstance(view, Owned):
         return ()
-    asked = [Read(owner.ref) for owner in view.owners if owner.standing is Standing.UNKNOWN]
-    asked += [Read(_warned(view.obj, owner)) for owner in view.owners if owner.elsewhere]
+    asked = [Read(owner.ref) for owner in view.owners if owner.state is OwnerState.UNKNOWN]
+    asked += [Read(_warning_ref(view.obj, owner)) for owner in view.owners if owner.elsewhere]
     return tuple(question for question in asked if question not in answers)
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     match view:
         case Orphaning(obj=obj, dependents=dependents):
-            # The owner goes last. Were it to go first, its dependents would be
-            # found with an owner that is gone, and collected.
+            # The finalizer is removed last: if the owner were deleted first, its
+            # dependents would be collected.
             disowned = tuple(_without(dependent, {meta.uid(obj)}) for dependent in dependents)
             return Plan(
                 stages=(
-                    Stage("leave the dependents behind", disowned),
-                    Stage("let it go", (remove_finalizer(obj, ORPHAN),)),
+                    Stage("orphan dependents", disowned),
+                    Stage("remove finalizer", (remove_finalizer(obj, ORPHAN),)),
                 ),
-                because=f"{len(dependents)} dependents stay without it",
+                because=f"{len(dependents)} dependents are orphaned",
             )
         case Waiting(obj=obj, blockers=0):
             return one_stage(
-                "let it go", [remove_finalizer(obj, FOREGROUND)], because="no dependent blocks its deletion"
+                "remove finalizer",
+                [remove_finalizer(obj, FOREGROUND)],
+                because="no dependent blocks its deletion",
             )
         case Waiting(blockers=blockers):
             return Plan(because=f"waiting for {blockers} dependents that block its deletion")
@@ -221,52 +224,54 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
 
 def _collect(view: Owned, answers: Answers, now: datetime) -> Plan:
     obj = view.obj
-    standing = {owner.reference["uid"]: _found(owner, answers) for owner in view.owners}
-    known = set(standing.values())
-    say = tuple(
-        Emit(event=warning(obj, _MISPLACED, _misplaced(obj, owner), by=_BY, now=now))
+    states = {owner.reference["uid"]: _resolved(owner, answers) for owner in view.owners}
+    known = set(states.values())
+    warnings = tuple(
+        Emit(event=warning(obj, _MISPLACED, _invalid_namespace_message(obj, owner), by=_BY, now=now))
         for owner in view.owners
-        if owner.elsewhere and isinstance(answers.get(Read(_warned(obj, owner))), Absent)
+        if owner.elsewhere and isinstance(answers.get(Read(_warning_ref(obj, owner))), Absent)
     )
-    if Standing.MISPLACED in known:
-        return one_stage("say so", say, because="it is in no namespace, and names an owner that is in one")
-    if Standing.UNSERVED in known:
-        return Plan(look_again=_UNSERVED_AGAIN, because="it names an owner of a kind that is not served")
-    lost = {uid for uid, one in standing.items() if one is not Standing.LIVING}
+    if OwnerState.MISPLACED in known:
+        return one_stage(
+            "record events", warnings, because="it is cluster-scoped, and its owner is namespaced"
+        )
+    if OwnerState.UNSERVED in known:
+        return Plan(requeue_after=_UNSERVED_AGAIN, because="the kind of an owner is not served")
+    lost = {uid for uid, one in states.items() if one is not OwnerState.SOLID}
     if not lost:
         return NOTHING
-    if len(lost) < len(standing):
-        deed, because = _without(obj, lost), "some of its owners are gone, and others are not"
-        return Plan(stages=(*_stage("say so", say), Stage("drop the dead", (deed,))), because=because)
-    if Standing.WAITING in known and view.has_dependents:
-        how, because = Propagation.FOREGROUND, "its owner waits for it to go"
+    if len(lost) < len(states):
+        patch, because = _without(obj, lost), "some of its owners are absent, and others are not"
+        return Plan(stages=(*_warn(warnings), Stage("remove owner references", (patch,))), because=because)
+    if OwnerState.WAITING in known and view.has_dependents:
+        how, because = Propagation.FOREGROUND, "its owner waits for its deletion"
     else:
-        how, because = _inherited(obj), "all its owners are gone"
+        how, because = _policy(obj), "all its owners are absent"
     return Plan(
-        stages=(*_stage("say so", say), Stage("collect it", (delete(obj, how),))),
+        stages=(*_warn(warnings), Stage("delete", (delete(obj, how),))),
         because=because,
     )
 
 
-def _stage(name: str, actions: tuple[Emit, ...]) -> tuple[Stage, ...]:
-    return (Stage(name, actions),) if actions else ()
+def _warn(warnings: tuple[Emit, ...]) -> tuple[Stage, ...]:
+    return (Stage("record events", warnings),) if warnings else ()
 
 
-def _found(owner: Owner, answers: Answers) -> Standing:
-    """Return what an owner is, now that the server has been asked about it."""
-    if owner.standing is not Standing.UNKNOWN:
-        return owner.standing
+def _resolved(owner: Owner, answers: Answers) -> OwnerState:
+    """Return the state of an owner, by a live read where it was unknown."""
+    if owner.state is not OwnerState.UNKNOWN:
+        return owner.state
     match answers.get(Read(owner.ref)):
         case Found(obj) if meta.uid(obj) == owner.reference["uid"]:
-            return _standing(obj)
+            return _state(obj)
         case Found() | Absent():
-            return Standing.GONE
+            return OwnerState.ABSENT
         case _:
-            return Standing.UNSERVED
+            return OwnerState.UNSERVED
 
 
-def _inherited(obj: Obj) -> Propagation:
-    """Return how to delete an object, honouring what it says about its own dependents."""
+def _policy(obj: Obj) -> Propagation:
+    """Return the propagation policy for the deletion of an object, by its finalizers."""
     if ORPHAN in meta.finalizers(obj):
         return Propagation.ORPHAN
     if FOREGROUND in meta.finalizers(obj):
@@ -279,7 +284,7 @@ def _without(obj: Obj, owners: set[str]) -> Patch:
     return change_metadata(obj, ownerReferences=kept)
 
 
-def _misplaced(obj: Obj, owner: Owner) -> str:
+def _invalid_namespace_message(obj: Obj, owner: Owner) -> str:
     named, namespace = owner.reference, meta.namespace(obj)
     shown = (
         f"[{named['apiVersion']}/{named['kind']}, namespace: {namespace}, "
@@ -288,21 +293,21 @@ def _misplaced(obj: Obj, owner: Owner) -> str:
     return f'ownerRef {shown} does not exist in namespace "{namespace}"'
 
 
-def _warned(obj: Obj, owner: Owner) -> Ref:
-    return name_of(obj, _MISPLACED, _misplaced(obj, owner))
+def _warning_ref(obj: Obj, owner: Owner) -> Ref:
+    return name_of(obj, _MISPLACED, _invalid_namespace_message(obj, owner))
 
 
-def concerns(world: World, change: Change) -> Iterable[Ref]:
+def enqueue(world: World, change: Change) -> Iterable[Ref]:
     """
-    Whom a change sets thinking.
+    Return the objects that a change enqueues.
 
-    The object itself, once whose it is or whether it goes has changed, unless
-    all its owners are seen to live; its dependents, once it is gone or waits
-    for them; the owners that wait, once they have one dependent less.
+    The object itself, when its owners, finalizers or deletion changed, unless
+    all its owners are solid; its dependents, when it is deleted or waits for
+    them; owners that wait, when they lose a dependent.
     """
     before, after = change.before, change.after
     if after is not None:
-        changed = _is_bound(after) and (before is None or _bearing(before) != _bearing(after))
+        changed = _is_in_graph(after) and (before is None or _relevant(before) != _relevant(after))
         if changed and not _is_kept(world, after):
             yield change.ref
         if _waits(after) and not (before is not None and _waits(before)):
@@ -315,21 +320,21 @@ def concerns(world: World, change: Change) -> Iterable[Ref]:
             yield from _waiting_owners(world, before)
 
 
-def _bearing(obj: Obj) -> object:
+def _relevant(obj: Obj) -> object:
     return meta.uid(obj), meta.owner_refs(obj), meta.is_deleting(obj), meta.finalizers(obj)
 
 
-def _is_bound(obj: Obj) -> bool:
-    """Say whether an object has owners, or goes in a way that concerns its dependents."""
+def _is_in_graph(obj: Obj) -> bool:
+    """Say whether an object has owners, or is being deleted and waits for or orphans its dependents."""
     if meta.owner_refs(obj):
         return True
     return meta.is_deleting(obj) and any(one in (ORPHAN, FOREGROUND) for one in meta.finalizers(obj))
 
 
 def _is_kept(world: World, obj: Obj) -> bool:
-    """Say whether there is nothing to decide: it stays, and so do its owners. When one goes, that is a change too."""
+    """Say whether an object and all its owners stay; the deletion of an owner enqueues the object."""
     return not meta.is_deleting(obj) and all(
-        _owner(world, obj, reference).standing is Standing.LIVING for reference in meta.owner_refs(obj)
+        _owner(world, obj, reference).state is OwnerState.SOLID for reference in meta.owner_refs(obj)
     )
 
 
@@ -343,7 +348,7 @@ def _waiting_owners(world: World, obj: Obj) -> Iterator[Ref]:
 
 
 def _is_collected(kind: Kind) -> bool:
-    # Events come and go in their thousands and own nothing.
+    # Events are many and short-lived, and own nothing.
     return kind.can("delete") and kind.group_kind not in (
         _POD,
         GroupKind("", "Event"),
@@ -354,12 +359,12 @@ def _is_collected(kind: Kind) -> bool:
 GARBAGE: Controller[View] = Controller(
     name="garbage",
     watches=(
-        Watch(selects=_is_collected, concerns=concerns, keep=card, metadata_only=True),
-        # Followed as those follow them who run them: one stream of pods serves everybody.
-        Watch(selects=only(*_POD), concerns=concerns, keep=whole),
+        Watch(selects=_is_collected, enqueue=enqueue, keep=identity_only, metadata_only=True),
+        # Whole, as the other controllers watch pods: all share one informer.
+        Watch(selects=only(*_POD), enqueue=enqueue, keep=whole),
     ),
     gather=gather,
-    questions=questions,
+    queries=queries,
     plan=plan,
     manager=MANAGER,
     at_once=16,

@@ -1,10 +1,9 @@
 """
-The end of a namespace.
+The namespace lifecycle controller: deletes the content of a namespace that is being deleted.
 
-A namespace that is to go is emptied first: its pods, then everything else, each
-kind asked to go as a whole and each object leaving in its own time. What is
-still there is said in the conditions. Once memory and server agree that nothing
-is left, the namespace is let go.
+Pods are deleted first, then all other kinds, each with deletecollection where it
+has that verb. The conditions report what remains. Once the cache and live lists
+are both empty, the `kubernetes` finalizer is removed.
 """
 
 from __future__ import annotations
@@ -16,21 +15,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lamina.actors.events import last_written
-from lamina.actors.names import MANAGER
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import (
-    NOTHING,
-    Action,
-    Delete,
-    DeleteAll,
-    Plan,
-    Replace,
-    one_stage,
-    set_status,
-)
-from lamina.core.questions import Answers, Listed, Question, ReadAll
-from lamina.core.world import Change, World, card, whole
+from lamina.actors.event_ttl import last_written
+from lamina.actors.field_manager import MANAGER
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import NOTHING, Action, Delete, DeleteAll, Plan, Replace, one_stage, set_status
+from lamina.core.model.queries import Answers, Listed, Query, ReadAll
+from lamina.core.model.world import Change, World, identity_only, whole
 from lamina.errors import LaminaError, PlanFailed
 from lamina.objects import meta
 from lamina.objects.conditions import with_condition
@@ -42,7 +32,7 @@ _NAMESPACE = GroupKind("", "Namespace")
 _POD = GroupKind("", "Pod")
 _EVENT = GroupKind("", "Event")
 _AGAIN = timedelta(seconds=5)
-"""When to look again if nothing is heard. Everything that helps a namespace to its end is; this is for the rest."""
+"""The resync while content remains; changes of the content enqueue the namespace earlier."""
 
 _DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 _PARSING = "NamespaceDeletionGroupVersionParsingFailure"
@@ -57,11 +47,11 @@ _FINE: Mapping[str, tuple[str, str]] = {
     _REMAINING: ("ContentRemoved", "All content successfully removed"),
     _FINALIZERS: ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
-"""Each condition, and what it says while nothing is wrong: its reason and its message, with status False."""
+"""The reason and message of each condition while nothing is wrong, with status False."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A namespace on its way out, what is known to be in it, and every kind that could be."""
+    """A namespace that is being deleted, its cached content, and every namespaced kind."""
 
     namespace: Obj
     contents: Mapping[Kind, Sequence[Obj]]
@@ -87,13 +77,13 @@ def _finalizers(namespace: Obj) -> Sequence[str]:
     return (namespace.get("spec") or {}).get("finalizers") or ()
 
 
-def questions(view: View, answers: Answers) -> tuple[Question, ...]:
+def queries(view: View, answers: Answers) -> tuple[Query, ...]:
     """
-    Ask what is really there, once there seems to be nothing and that has been said.
+    Ask for live lists of all kinds, once the cache is empty and the conditions say so.
 
-    Until then memory is good enough, and asking about every kind at every step is not.
+    Until then the cache is good enough, and lists of every kind are expensive.
     """
-    if view.contents or not _is_said(view.namespace, _wanted({})):
+    if view.contents or not _are_set(view.namespace, _wanted({})):
         return ()
     asked = (ReadAll(kind, view.name) for kind in view.kinds)
     return tuple(question for question in asked if question not in answers)
@@ -101,22 +91,24 @@ def questions(view: View, answers: Answers) -> tuple[Question, ...]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     contents = view.contents or _listed(view, answers)
-    staying = {kind: [one for one in there if not meta.is_deleting(one)] for kind, there in contents.items()}
-    doomed = {kind: there for kind, there in staying.items() if there}
+    not_deleting = {
+        kind: [one for one in there if not meta.is_deleting(one)] for kind, there in contents.items()
+    }
+    remaining = {kind: there for kind, there in not_deleting.items() if there}
     if any(kind.group_kind == _POD for kind in contents):
-        # What the others hold may be what a pod needs to end well.
-        doomed = {kind: there for kind, there in doomed.items() if kind.group_kind == _POD}
-    if doomed:
-        actions = [action for kind, there in doomed.items() for action in _end(view, kind, there)]
-        return one_stage("empty it", actions, because=f"deleting {_names(doomed)}", again=_AGAIN)
+        # Pods may need the other objects until they have terminated.
+        remaining = {kind: there for kind, there in remaining.items() if kind.group_kind == _POD}
+    if remaining:
+        actions = [action for kind, there in remaining.items() for action in _deletes(view, kind, there)]
+        return one_stage("delete content", actions, because=f"deleting {_names(remaining)}", again=_AGAIN)
 
-    say = _report(view.namespace, _wanted(contents), now)
-    if say:
+    report = _report(view.namespace, _wanted(contents), now)
+    if report:
         because = f"waiting for {_names(contents)}" if contents else "it is empty"
-        return one_stage("say so", say, because=because, again=_AGAIN)
+        return one_stage("write status", report, because=because, again=_AGAIN)
     if contents:
-        return Plan(look_again=_AGAIN, because=f"waiting for {_names(contents)}")
-    return one_stage("let it go", [_finalize(view)], because="it is empty")
+        return Plan(requeue_after=_AGAIN, because=f"waiting for {_names(contents)}")
+    return one_stage("finalize", [_finalize(view)], because="it is empty")
 
 
 def _listed(view: View, answers: Answers) -> Mapping[Kind, Sequence[Obj]]:
@@ -128,7 +120,7 @@ def _listed(view: View, answers: Answers) -> Mapping[Kind, Sequence[Obj]]:
     return contents
 
 
-def _end(view: View, kind: Kind, there: Sequence[Obj]) -> Iterable[Action]:
+def _deletes(view: View, kind: Kind, there: Sequence[Obj]) -> Iterable[Action]:
     if kind.can("deletecollection"):
         yield DeleteAll(kind=kind, namespace=view.name)
     else:
@@ -137,7 +129,7 @@ def _end(view: View, kind: Kind, there: Sequence[Obj]) -> Iterable[Action]:
 
 
 def _finalize(view: View) -> Replace:
-    """Return the namespace without our hold on it; this endpoint takes whole objects only."""
+    """Return the write that removes the finalizer; the finalize subresource takes whole objects only."""
     kept = [one for one in _finalizers(view.namespace) if one != FINALIZER]
     spec = {**view.namespace["spec"], "finalizers": kept}
     return Replace(obj={**view.namespace, "spec": spec}, subresource="finalize")
@@ -147,7 +139,7 @@ def _names(contents: Iterable[Kind]) -> str:
     return ", ".join(sorted(kind.plural for kind in contents))
 
 
-# ── what the conditions say ──
+# Conditions
 
 _Wanted: TypeAlias = Mapping[str, tuple[str, str, str]]
 """The status, reason and message of each condition."""
@@ -176,17 +168,17 @@ def _conditions(namespace: Obj) -> Sequence[Condition]:
     return (namespace.get("status") or {}).get("conditions") or ()
 
 
-def _is_said(namespace: Obj, wanted: _Wanted) -> bool:
-    said = {
+def _are_set(namespace: Obj, wanted: _Wanted) -> bool:
+    found = {
         one["type"]: (one["status"], one.get("reason", ""), one.get("message", ""))
         for one in _conditions(namespace)
     }
-    return all(said.get(name) == what for name, what in wanted.items())
+    return all(found.get(name) == condition for name, condition in wanted.items())
 
 
 def _report(namespace: Obj, wanted: _Wanted, now: datetime) -> Sequence[Action]:
-    """Return the write that says what there is to say, if it has not been said."""
-    if _is_said(namespace, wanted):
+    """Return the write of the conditions, none where they are set already."""
+    if _are_set(namespace, wanted):
         return ()
     conditions = _conditions(namespace)
     for name, (status, reason, message) in wanted.items():
@@ -197,28 +189,28 @@ def _report(namespace: Obj, wanted: _Wanted, now: datetime) -> Sequence[Action]:
 
 
 def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
-    """Say on the namespace that some of its content could not be deleted."""
+    """Set the condition of a namespace whose content could not be deleted."""
     view = gather(world, ref)
     if view is None:
         return NOTHING
     failures = sorted(map(str, error.failures if isinstance(error, PlanFailed) else (error,)))
     failure = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(failures)}"
     return one_stage(
-        "say so",
+        "write status",
         _report(view.namespace, _wanted(view.contents, failure), now),
-        because="it cannot be emptied",
+        because="its content cannot be deleted",
     )
 
 
-def concerns(world: World, change: Change) -> Iterable[Ref]:
-    """What happens in a namespace concerns the namespace, once it is on its way out."""
+def enqueue_namespace(world: World, change: Change) -> Iterable[Ref]:
+    """A change in a namespace enqueues the namespace, if that is being deleted."""
     namespace = Ref("v1", "Namespace", "", meta.namespace(change.obj))
     there = world.get(namespace)
     return (namespace,) if there is not None and meta.is_deleting(there) else ()
 
 
 def _is_content(kind: Kind) -> bool:
-    # One store is served as two kinds of Event; emptying one empties the other.
+    # The two groups of Event share their storage; deleting one deletes the other.
     return kind.namespaced and kind.can("delete", "list") and kind.group != "events.k8s.io"
 
 
@@ -229,14 +221,14 @@ def _is_plain_content(kind: Kind) -> bool:
 NAMESPACES: Controller[View] = Controller(
     name="namespaces",
     watches=(
-        Watch(selects=only(*_NAMESPACE), concerns=itself, keep=whole),
-        Watch(selects=_is_plain_content, concerns=concerns, keep=card, metadata_only=True),
-        # Followed as others follow them: there are many, and one stream of each serves everybody.
-        Watch(selects=only(*_POD), concerns=concerns, keep=whole),
-        Watch(selects=only(*_EVENT), concerns=concerns, keep=last_written, metadata_only=True),
+        Watch(selects=only(*_NAMESPACE), enqueue=itself, keep=whole),
+        Watch(selects=_is_plain_content, enqueue=enqueue_namespace, keep=identity_only, metadata_only=True),
+        # Kept as the other controllers keep them, so that all share one informer.
+        Watch(selects=only(*_POD), enqueue=enqueue_namespace, keep=whole),
+        Watch(selects=only(*_EVENT), enqueue=enqueue_namespace, keep=last_written, metadata_only=True),
     ),
     gather=gather,
-    questions=questions,
+    queries=queries,
     plan=plan,
     manager=MANAGER,
     complain=complain,

@@ -1,9 +1,9 @@
 """
-Nodes that nobody runs.
+Simulated nodes: the node object, its conditions and its taints.
 
-A simulated node is there from the beginning, has room for a great deal, and is
-ready unless its annotation says otherwise: then its kubelet has stopped
-reporting, as far as anybody can see, and the pods on it are not ready either.
+A simulated node is registered at start, has a large capacity, and is ready unless
+its annotation says otherwise: then its conditions are those of a node whose
+kubelet stopped reporting, and the pods on it are not ready either.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.events import normal
-from lamina.core.plan import Action, Create, Emit, Patch, Plan, change, one_stage, set_status
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World, card, whole
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.events import normal
+from lamina.core.model.plan import Action, Create, Emit, Patch, Plan, change, one_stage, set_status
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World, identity_only, whole
 from lamina.objects import conditions, meta
 from lamina.objects.digest import digest
 from lamina.objects.times import stamp
@@ -25,9 +25,9 @@ from lamina.objects.types import Condition, Made, Obj, Ref
 
 VERSION = "v1.35.4"
 NOT_READY = "sim/not-ready"
-"""The annotation that makes the kubelet of a node fall silent, whatever its value but `false`."""
+"""The annotation that makes a node not ready, with any value but `false`."""
 
-ROOM = {
+CAPACITY = {
     "cpu": "1k",
     "memory": "4Ti",
     "pods": "100k",
@@ -49,17 +49,17 @@ _SILENT = tuple(
 
 
 def names(count: int) -> tuple[str, ...]:
-    """Return what the simulated nodes are called."""
+    """Return the names of the simulated nodes."""
     return tuple(f"sim-{number}" for number in range(count))
 
 
 def is_ready(node: Obj) -> bool:
-    """Say whether somebody runs pods on a node."""
+    """Say whether a node is ready."""
     return conditions.is_true((node.get("status") or {}).get("conditions") or (), "Ready")
 
 
 def address(name: str) -> str:
-    """Return the address of a node: always the same for the same name."""
+    """Return the address of a node, which depends on its name alone."""
     number = int(digest(["node", name])[:8], 16)
     return f"172.18.{number // 250 % 250}.{2 + number % 250}"
 
@@ -69,7 +69,7 @@ def _is_silenced(node: Obj) -> bool:
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One simulated node by name, and what is there of it."""
+    """The name of one simulated node, and the node if it is registered."""
 
     name: str
     node: Obj | None
@@ -83,18 +83,18 @@ def nodes(count: int) -> Controller[View]:
     def gather(world: World, ref: Ref) -> View | None:
         return View(name=ref.name, node=world.get(ref)) if ref.name in ours else None
 
-    def beginning(world: World, change: Change) -> Iterable[Ref]:
-        """The first thing there is in a cluster says that nodes should be there as well."""
+    def at_start(world: World, change: Change) -> Iterable[Ref]:
+        """A namespace that every cluster has enqueues all nodes, so that they are registered at start."""
         return keys
 
     return Controller(
         name="nodes",
         watches=(
-            Watch(selects=only("", "Node"), concerns=itself, keep=whole),
+            Watch(selects=only("", "Node"), enqueue=itself, keep=whole),
             Watch(
                 selects=only("", "Namespace"),
-                concerns=beginning,
-                keep=card,
+                enqueue=at_start,
+                keep=identity_only,
                 metadata_only=True,
                 named="kube-system",
             ),
@@ -108,29 +108,30 @@ def nodes(count: int) -> Controller[View]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     if view.node is None:
-        return one_stage(
-            "register it", [Create(obj=_new(view.name, now))], because="the node should be there"
-        )
+        return one_stage("register", [Create(obj=_new(view.name, now))], because="the node is not registered")
     actions: list[Action] = [*_corrections(view.node, now)]
-    return one_stage("report", actions, because="the node is not as it should be")
+    return one_stage("write status", actions, because="the node's status differs")
 
 
 def _corrections(node: Obj, now: datetime) -> Iterable[Action]:
     silent = _is_silenced(node)
     old = node.get("status") or {}
-    said: list[Condition] = list(old.get("conditions") or ())
+    found: list[Condition] = list(old.get("conditions") or ())
     for kind, status, reason, message in _SILENT if silent else _FINE:
-        was = conditions.find(said, kind)
-        if was is None or (was["status"], was.get("reason")) != (status, reason):
-            made = conditions.with_condition(said, kind, status, now=now, reason=reason, message=message)
-            said = [_with_heartbeat(one, now) if one["type"] == kind else one for one in made]
-    status_now: Made = {**_status(meta.name(node), now), **old, "conditions": said}
+        old_condition = conditions.find(found, kind)
+        if old_condition is None or (old_condition["status"], old_condition.get("reason")) != (
+            status,
+            reason,
+        ):
+            made = conditions.with_condition(found, kind, status, now=now, reason=reason, message=message)
+            found = [_with_heartbeat(one, now) if one["type"] == kind else one for one in made]
+    status_now: Made = {**_status(meta.name(node), now), **old, "conditions": found}
     patch = set_status(node, status_now)
     if patch is not None:
-        # One write at a time: the second would be decided on a version that is no more.
+        # One write at a time: the second would conflict with the first.
         yield patch
-        yield _told(node, silent, now)
-    elif taint := _tainted(node, silent, now):
+        yield _event(node, silent, now)
+    elif taint := _taint_patch(node, silent, now):
         yield taint
 
 
@@ -139,7 +140,7 @@ def _with_heartbeat(condition: Condition, now: datetime) -> Condition:
     return made  # type: ignore[return-value]  # a node's condition has one field more
 
 
-def _told(node: Obj, silent: bool, now: datetime) -> Emit:
+def _event(node: Obj, silent: bool, now: datetime) -> Emit:
     name = meta.name(node)
     reason, message = ("NodeNotReady", f"Node {name} status is now: NodeNotReady")
     if not silent:
@@ -148,8 +149,8 @@ def _told(node: Obj, silent: bool, now: datetime) -> Emit:
     return Emit(event=normal(node, reason, message, by=by, now=now, occasion=meta.resource_version(node)))
 
 
-def _tainted(node: Obj, silent: bool, now: datetime) -> Patch | None:
-    """Return what marks a silent node as one to keep away from, or takes that and every not-ready mark off again."""
+def _taint_patch(node: Obj, silent: bool, now: datetime) -> Patch | None:
+    """Return the patch that sets the unreachable taints of a silent node, or removes them and not-ready taints."""
     taints = (node.get("spec") or {}).get("taints") or []
     kept = [one for one in taints if one.get("key") not in (UNREACHABLE, "node.kubernetes.io/not-ready")]
     if silent:
@@ -182,14 +183,14 @@ def _new(name: str, now: datetime) -> Made:
 
 
 def _status(name: str, now: datetime) -> Made:
-    said: list[Condition] = []
+    found: list[Condition] = []
     for kind, status, reason, message in _FINE:
-        said = conditions.with_condition(said, kind, status, now=now, reason=reason, message=message)
+        found = conditions.with_condition(found, kind, status, now=now, reason=reason, message=message)
     mark = digest(["machine", name])
     return {
-        "capacity": ROOM,
-        "allocatable": ROOM,
-        "conditions": [_with_heartbeat(one, now) for one in said],
+        "capacity": CAPACITY,
+        "allocatable": CAPACITY,
+        "conditions": [_with_heartbeat(one, now) for one in found],
         "addresses": [
             {"type": "InternalIP", "address": address(name)},
             {"type": "Hostname", "address": name},

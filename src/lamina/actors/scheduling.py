@@ -1,9 +1,9 @@
 """
-Finding a node for every pod that waits for one.
+The scheduler: binds pending pods to nodes.
 
-All pods that wait are looked at together, most important first, because one
-pod's place is another pod's want of room. A pod that fits nowhere is told why,
-and is looked at again when a node changes or a place becomes free.
+All pending pods are scheduled in one plan, by priority, because each binding
+takes resources from the next. A pod that fits no node gets the Unschedulable
+condition, and is retried when a node changes or a pod frees resources.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from lamina.actors.amounts import counted, requested
-from lamina.actors.placing import Room, explained, host_ports, refusals
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.events import normal, warning
-from lamina.core.plan import Action, Emit, Patch, Plan, Post, Stage, change
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
+from lamina.actors.milli_resources import pod_requests, to_milli
+from lamina.actors.node_fit import NodeInfo, fit_error, host_ports, unfit_reasons
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.events import normal, warning
+from lamina.core.model.plan import Action, Emit, Patch, Plan, Post, Stage, change
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
 from lamina.objects import conditions, meta
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 
@@ -27,95 +27,97 @@ SCHEDULER = "default-scheduler"
 
 _POD, _NODE = GroupKind("", "Pod"), GroupKind("", "Node")
 _ALL = Ref("v1", "Pod", "", "")
-"""Not a pod: the key under which all of them are looked at together."""
+"""Not a pod: the key for all of them."""
 
 _TOGETHER = timedelta(milliseconds=20)
-"""How long a pod waits for others that come with it: a ReplicaSet makes many at once."""
+"""The delay in which more pending pods are collected: a ReplicaSet creates many at once."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """The pods that wait for a node, those that have one, and the nodes."""
+    """The pending pods, the assigned pods, and the nodes."""
 
-    waiting: tuple[Obj, ...]
-    placed: tuple[Obj, ...]
+    pending: tuple[Obj, ...]
+    assigned: tuple[Obj, ...]
     nodes: tuple[Obj, ...]
 
 
 def gather(world: World, ref: Ref) -> View | None:
-    waiting: list[Obj] = []
-    placed: list[Obj] = []
+    pending: list[Obj] = []
+    assigned: list[Obj] = []
     for pod in world.every(_POD):
         if pod["spec"].get("nodeName"):
-            placed.append(pod)
-        elif _waits(pod):
-            waiting.append(pod)
-    if not waiting:
+            assigned.append(pod)
+        elif _is_pending(pod):
+            pending.append(pod)
+    if not pending:
         return None
     nodes = sorted(world.every(_NODE), key=meta.name)
-    return View(waiting=tuple(waiting), placed=tuple(placed), nodes=tuple(nodes))
+    return View(pending=tuple(pending), assigned=tuple(assigned), nodes=tuple(nodes))
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
-    rooms = _rooms(view)
-    deeds: list[Action] = []
-    told: list[Action] = []
-    for pod in sorted(view.waiting, key=_turn):
+    node_infos = _node_infos(view)
+    writes: list[Action] = []
+    events: list[Action] = []
+    for pod in sorted(view.pending, key=_queue_order):
         spec = pod["spec"]
-        requests, ports = requested(spec), host_ports(spec)
-        found = [(room, refusals(spec, requests, ports, room)) for room in rooms.values()]
-        free = [room for room, reasons in found if not reasons]
+        requests, ports = pod_requests(spec), host_ports(spec)
+        found = [
+            (node_info, unfit_reasons(spec, requests, ports, node_info)) for node_info in node_infos.values()
+        ]
+        free = [node_info for node_info, reasons in found if not reasons]
         if free:
-            room = min(free, key=lambda one: (one.pods, one.name))
-            room.take(requests, ports)
-            deeds.append(_binding(pod, room.name))
-            told.append(Emit(event=_assigned(pod, room.name, now)))
+            node_info = min(free, key=lambda one: (one.pods, one.name))
+            node_info.assume(requests, ports)
+            writes.append(_binding(pod, node_info.name))
+            events.append(Emit(event=_assigned(pod, node_info.name, now)))
         else:
-            message = explained([reasons for _, reasons in found])
-            if held := _held_back(pod, message, now):
-                deeds.append(held)
-                told.append(Emit(event=warning(pod, "FailedScheduling", message, by=SCHEDULER, now=now)))
-    if not deeds:
-        return Plan(because="no pod that waits fits anywhere")
-    # Told afterwards: who hears of it may then rely on it.
+            message = fit_error([reasons for _, reasons in found])
+            if patch := _unschedulable(pod, message, now):
+                writes.append(patch)
+                events.append(Emit(event=warning(pod, "FailedScheduling", message, by=SCHEDULER, now=now)))
+    if not writes:
+        return Plan(because="no pending pod fits a node")
+    # Events are written after the bindings, so that they report what happened.
     return Plan(
         stages=(
-            Stage("place pods", tuple(deeds)),
-            Stage("say so", tuple(told), even_after_failure=True),
+            Stage("bind pods", tuple(writes)),
+            Stage("record events", tuple(events), run_after_failure=True),
         ),
-        because=f"{len(view.waiting)} pods wait for a node",
+        because=f"{len(view.pending)} pods are pending",
     )
 
 
-def _rooms(view: View) -> dict[str, Room]:
-    rooms = {
-        meta.name(node): Room(node, counted((node.get("status") or {}).get("allocatable")))
+def _node_infos(view: View) -> dict[str, NodeInfo]:
+    node_infos = {
+        meta.name(node): NodeInfo(node, to_milli((node.get("status") or {}).get("allocatable")))
         for node in view.nodes
     }
-    for pod in view.placed:
-        room = rooms.get(pod["spec"]["nodeName"])
-        if room is not None and not _is_over(pod):
-            room.take(requested(pod["spec"]), host_ports(pod["spec"]))
-    return rooms
+    for pod in view.assigned:
+        node_info = node_infos.get(pod["spec"]["nodeName"])
+        if node_info is not None and not _is_finished(pod):
+            node_info.assume(pod_requests(pod["spec"]), host_ports(pod["spec"]))
+    return node_infos
 
 
-def _turn(pod: Obj) -> tuple[int, str, str, str]:
+def _queue_order(pod: Obj) -> tuple[int, str, str, str]:
     metadata = meta.metadata(pod)
     priority = pod["spec"].get("priority") or 0
     return -priority, str(metadata.get("creationTimestamp")), meta.namespace(pod), meta.name(pod)
 
 
-def _waits(pod: Obj) -> bool:
+def _is_pending(pod: Obj) -> bool:
     spec = pod["spec"]
     return (
         not spec.get("nodeName")
         and not spec.get("schedulingGates")
         and (spec.get("schedulerName") or SCHEDULER) == SCHEDULER
         and not meta.is_deleting(pod)
-        and not _is_over(pod)
+        and not _is_finished(pod)
     )
 
 
-def _is_over(pod: Obj) -> bool:
+def _is_finished(pod: Obj) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
@@ -137,15 +139,15 @@ def _assigned(pod: Obj, node: str, now: datetime) -> Made:
     return normal(pod, "Scheduled", message, by=SCHEDULER, now=now)
 
 
-def _held_back(pod: Obj, message: str, now: datetime) -> Patch | None:
-    """Return what says on a pod that it has no place, unless it says so already."""
-    said = (pod.get("status") or {}).get("conditions") or ()
-    was = conditions.find(said, "PodScheduled")
-    if was is not None and was["status"] == "False" and was.get("message") == message:
+def _unschedulable(pod: Obj, message: str, now: datetime) -> Patch | None:
+    """Return the patch that marks a pod unschedulable, unless it is marked so already."""
+    current = (pod.get("status") or {}).get("conditions") or ()
+    old = conditions.find(current, "PodScheduled")
+    if old is not None and old["status"] == "False" and old.get("message") == message:
         return None
     generation = meta.generation(pod) or None
     made = conditions.with_condition(
-        said,
+        current,
         "PodScheduled",
         "False",
         now=now,
@@ -156,26 +158,26 @@ def _held_back(pod: Obj, message: str, now: datetime) -> Patch | None:
     return change(pod, {"status": {"conditions": made}}, subresource="status")
 
 
-def concerns(world: World, change: Change) -> Iterable[Ref]:
-    """A pod that waits concerns everybody, and so does one that leaves its place."""
+def enqueue(world: World, change: Change) -> Iterable[Ref]:
+    """A pending pod enqueues the key for all, and so does one that frees its node's resources."""
     before, after = change.before, change.after
-    if after is not None and _waits(after):
+    if after is not None and _is_pending(after):
         return (_ALL,)
-    if before is not None and before["spec"].get("nodeName") and (after is None or _is_over(after)):
+    if before is not None and before["spec"].get("nodeName") and (after is None or _is_finished(after)):
         return (_ALL,)
     return ()
 
 
 def _all(world: World, change: Change) -> Iterable[Ref]:
-    """What becomes of a node concerns every pod that waits for one."""
+    """A changed node enqueues the key for all."""
     return (_ALL,)
 
 
 SCHEDULING: Controller[View] = Controller(
     name="scheduling",
     watches=(
-        Watch(selects=only(*_POD), concerns=concerns, delay=_TOGETHER),
-        Watch(selects=only(*_NODE), concerns=_all),
+        Watch(selects=only(*_POD), enqueue=enqueue, delay=_TOGETHER),
+        Watch(selects=only(*_NODE), enqueue=_all),
     ),
     gather=gather,
     plan=plan,

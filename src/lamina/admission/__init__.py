@@ -1,1 +1,1 @@
-"""Where API servers ask about writes: how they find the way here, and who answers them."""
+"""Admission webhooks that Lamina serves: their registration, certificates and reviews."""

@@ -1,4 +1,4 @@
-"""How API servers are told where to ask: the ValidatingWebhookConfiguration of some checks."""
+"""The ValidatingWebhookConfigurations of admission checks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from lamina.core.admission import Absence, Check
+from lamina.core.admission import AdmissionCheck, FailurePolicy
 from lamina.errors import SettingsError
 from lamina.objects.types import Made
 
-NAME = "lamina-manifestwork"
 _PORT = 443
 
 
-class Way(Struct, frozen=True, kw_only=True):
+class WebhookEndpoint(Struct, frozen=True, kw_only=True):
     """
-    How a server gets here: to a URL that paths are added to, or to a service.
+    Where an API server reaches the webhook: a URL that paths are appended to, or a Service.
 
-    `authority` is what leads to trust in whoever answers, in PEM. Unless it is
-    `apart`, the server is this very process: nobody is ever away, and what it
-    leaves behind must be in nobody's way when it is started without us.
+    `authority` is the CA bundle, in PEM. Unless it is `apart`, the server is in this
+    process: the webhook is always available, and the configuration must not block
+    writes when the server is started later without it.
     """
 
     url: str = ""
@@ -33,35 +32,33 @@ class Way(Struct, frozen=True, kw_only=True):
     authority: bytes = b""
     apart: bool = True
     user: str = ""
-    """Who we are to the server, where that is known: it need not ask about what we write ourselves."""
+    """Our username at the server, if known: our own writes are not sent to the webhook."""
 
     @property
     def host(self) -> str:
-        """Return the name that a certificate has to be for."""
+        """Return the host name that the serving certificate must be valid for."""
         return urlsplit(self.url).hostname or "" if self.url else f"{self.name}.{self.namespace}.svc"
 
     def config(self, path: str) -> Made:
-        """Return the client configuration of a webhook at a path."""
+        """Return the clientConfig of a webhook at a path."""
         bundle = {"caBundle": base64.b64encode(self.authority).decode()} if self.authority else {}
         if self.url:
             return {"url": self.at(path), **bundle}
-        where = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": path}
-        return {"service": where, **bundle}
+        service_ref = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": path}
+        return {"service": service_ref, **bundle}
 
     def at(self, path: str) -> str:
         return f"{self.url.rstrip('/')}{path}"
 
 
-def way(url: str, service: str) -> Way | None:
-    """Return how a server gets here, as somebody said it: a URL, or NAMESPACE/NAME[:PORT]; None if nobody did."""
+def webhook_endpoint(url: str, service: str) -> WebhookEndpoint | None:
+    """Return the endpoint that the flags name: a URL, or NAMESPACE/NAME[:PORT]; None if both are empty."""
     if url and service:
-        raise SettingsError("a webhook is at a URL or at a service", hint="give one of the two")
+        raise SettingsError("a webhook has a URL or a service, not both", hint="give one of the two")
     if url:
-        if not _is_good(url):
-            raise SettingsError(
-                f"{url!r} is no address of a webhook", hint="for example https://10.0.0.7:9443"
-            )
-        return Way(url=url)
+        if not _is_url(url):
+            raise SettingsError(f"{url!r} is no webhook URL", hint="for example https://10.0.0.7:9443")
+        return WebhookEndpoint(url=url)
     if not service:
         return None
     namespace, slash, rest = service.partition("/")
@@ -69,41 +66,48 @@ def way(url: str, service: str) -> Way | None:
     number = int(port) if port.isascii() and port.isdigit() else 0 if colon else _PORT
     if not (namespace and slash and name and 0 < number < 65536):
         raise SettingsError(f"{service!r} is no service", hint="for example lamina-system/lamina:443")
-    return Way(namespace=namespace, name=name, port=number)
+    return WebhookEndpoint(namespace=namespace, name=name, port=number)
 
 
-def _is_good(url: str) -> bool:
-    """Say whether something is the URL of a webhook, without what is added to it."""
+def _is_url(url: str) -> bool:
+    """Return whether a string is a valid base URL of a webhook."""
     try:
         parts = urlsplit(url)
-        is_somewhere = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        # Such as a port that is none, or an address in brackets that are not closed.
+        # Such as an invalid port, or an address in brackets that are not closed.
         return False
-    return parts.scheme == "https" and is_somewhere and not (parts.query or parts.fragment)
+    return parts.scheme == "https" and has_host and not (parts.query or parts.fragment)
 
 
-def configuration(checks: Sequence[Check], way: Way) -> Made:
-    """Return what has a server ask about writes."""
+def configurations(checks: Sequence[AdmissionCheck], endpoint: WebhookEndpoint) -> tuple[Made, ...]:
+    """Return the ValidatingWebhookConfigurations, one for all checks that name the same one."""
+    return tuple(
+        _configuration(name, [check for check in checks if check.configuration == name], endpoint)
+        for name in dict.fromkeys(check.configuration for check in checks)
+    )
+
+
+def _configuration(name: str, checks: Sequence[AdmissionCheck], endpoint: WebhookEndpoint) -> Made:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "lamina"}},
-        "webhooks": [_webhook(check, way) for check in checks],
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "lamina"}},
+        "webhooks": [_webhook(check, endpoint) for check in checks],
     }
 
 
-def _webhook(check: Check, way: Way) -> Made:
-    conditions = [dict(one) for one in check.conditions] if way.apart else []
-    if way.apart and way.user and check.ours:
-        ours = f"request.userInfo.username == {json.dumps(way.user)} && {check.ours}"
+def _webhook(check: AdmissionCheck, endpoint: WebhookEndpoint) -> Made:
+    conditions = [dict(one) for one in check.conditions] if endpoint.apart else []
+    if endpoint.apart and endpoint.user and check.ours:
+        ours = f"request.userInfo.username == {json.dumps(endpoint.user)} && {check.ours}"
         conditions.append({"name": "is-not-ours", "expression": f"!({ours})"})
-    # Judging asks who may do what and writes nothing, so a dry run can be judged too.
+    # Checks only create access reviews and store nothing, so a dry run is checked too.
     return {
         "name": check.name,
-        "clientConfig": way.config(check.path),
+        "clientConfig": endpoint.config(check.path),
         "rules": [dict(rule) for rule in check.rules],
-        "failurePolicy": str(check.absence if way.apart else Absence.LETS_PASS),
+        "failurePolicy": str(check.absence if endpoint.apart else FailurePolicy.LETS_PASS),
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": check.seconds,

@@ -1,1 +1,1 @@
-"""How expressions are read, checked and evaluated."""
+"""CEL: the parser, the type checker, the cost estimate and the evaluator."""

@@ -1,20 +1,18 @@
 """
-What an expression is, once it has been read.
+The AST of an expression.
 
-Every node has an `id`, unique within its expression, and `at`, the place in the
-source it is blamed by: the operator of an operation, the dot of a selection,
-the opening parenthesis of a call, as cel-go has it. Types, references and macro
-calls are kept beside the tree, by id, so a tree is never changed. Nodes lead down
-and never back, so nobody has to look for circles in them.
+Every node has an `id`, unique within its expression, and `at`, its offset in the
+source: the operator of an operation, the dot of a selection, the opening parenthesis
+of a call, as in cel-go. Types, references and macro calls are kept in maps by id, so
+a tree is immutable. Nodes have no references to their parents.
 
-Operators are calls of functions with names that cannot be written:
+Operators are calls of functions whose names are not valid identifiers:
 
     _?_:_  _||_  _&&_  !_  -_  _==_  _!=_  _<_  _<=_  _>_  _>=_  _+_  _-_  _*_  _/_  _%_
     _[_]  _[?_]  @in  @not_strictly_false
 
-`a.?b` is a Select with `optional`, `has(a.b)` one with `test_only`. The other
-macros are gone: `macro_calls` leads from the id of what a macro became to the
-call that was written.
+`a.?b` is a Select with `optional`, `has(a.b)` one with `test_only`. All other macros
+are expanded: `macro_calls` maps the id of an expansion to the original call.
 """
 
 from __future__ import annotations
@@ -54,14 +52,14 @@ IN: Final = "@in"
 NOT_STRICTLY_FALSE: Final = "@not_strictly_false"
 
 ACCUMULATOR: Final = "@result"
-"""What macros call the value they gather; nobody can write that name."""
+"""The accumulator variable of macros; not a valid identifier in a source text."""
 
 UNUSED: Final = "#unused"
-"""The loop variable of a comprehension that only binds a name, as `cel.bind` and `optMap` become."""
+"""The loop variable of a comprehension that only binds a name: the expansion of `cel.bind` and `optMap`."""
 
 
 class LiteralKind(StrEnum):
-    """What a literal is written as."""
+    """The type of a literal."""
 
     INT = "int"
     UINT = "uint"
@@ -73,7 +71,7 @@ class LiteralKind(StrEnum):
 
 
 class Literal(Struct, frozen=True, gc=False):
-    """A value that is written out. An int and a uint are both a Python int; `kind` tells them apart."""
+    """A literal value. An int and a uint are both a Python int, distinguished by `kind`."""
 
     id: int
     at: int
@@ -82,7 +80,7 @@ class Literal(Struct, frozen=True, gc=False):
 
 
 class Ident(Struct, frozen=True, gc=False):
-    """A name. A leading dot, where there is one, is part of it."""
+    """An identifier, with its leading dot if it has one."""
 
     id: int
     at: int
@@ -101,7 +99,7 @@ class Select(Struct, frozen=True, gc=False):
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A function or an operator applied to arguments; `target` is what stands before the dot."""
+    """A call of a function or an operator; `target` is the receiver of a member call."""
 
     id: int
     at: int
@@ -111,7 +109,7 @@ class Call(Struct, frozen=True, gc=False):
 
 
 class MakeList(Struct, frozen=True, gc=False):
-    """`[a, ?b]`; `optional_indices` are the places of the items with a question mark."""
+    """`[a, ?b]`; `optional_indices` are the indexes of the items with a question mark."""
 
     id: int
     at: int
@@ -158,7 +156,7 @@ class MakeMap(Struct, frozen=True, gc=False):
 
 class Comprehension(Struct, frozen=True, gc=False):
     """
-    A loop over a list or the keys of a map; what most macros become.
+    A loop over a list or the keys of a map; the expansion of most macros.
 
     With `iter_var2` the variables are index and element, or key and value.
     """
@@ -179,7 +177,7 @@ Expr: TypeAlias = Literal | Ident | Select | Call | MakeList | MakeStruct | Make
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the expressions directly inside one, in the order they are written."""
+    """Return the direct subexpressions, in source order."""
     match expr:
         case Select():
             return (expr.operand,)
@@ -198,7 +196,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and everything in it, outermost first."""
+    """Yield an expression and all its subexpressions, outermost first."""
     waiting = [expr]
     while waiting:
         node = waiting.pop()
@@ -207,14 +205,14 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 class Source(Struct, frozen=True, dict=True):
-    """The text of an expression, and what to call it in messages. Offsets count code points."""
+    """The text of an expression, and its name in messages. Offsets count code points."""
 
     text: str
     name: str = "<input>"
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """Where each line starts."""
+        """The offset of each line."""
         return (0, *(i + 1 for i, char in enumerate(self.text) if char == "\n"))
 
     def position(self, at: int) -> tuple[int, int]:
@@ -230,7 +228,7 @@ class Source(Struct, frozen=True, dict=True):
 
 
 class Parsed(Struct, frozen=True):
-    """An expression that has been read; `macro_calls` has the calls that macros replaced, by new id."""
+    """A parsed expression; `macro_calls` has the original calls of expanded macros, by the new id."""
 
     expr: Expr
     source: Source
@@ -239,7 +237,7 @@ class Parsed(Struct, frozen=True):
 
 class Reference(Struct, frozen=True):
     """
-    What a node turned out to mean.
+    The declaration that a node refers to.
 
     `name` is the full name of a variable or constant, without a leading dot;
     `overloads` are the ids a call may reach at run time; `constant` is the value
@@ -253,10 +251,10 @@ class Reference(Struct, frozen=True):
 
 class Checked(Struct, frozen=True):
     """
-    An expression whose types are known.
+    A type-checked expression.
 
-    `expr` is the tree with names resolved: `a.b` that is one variable has become
-    an Ident, `math.least(x)` a Call without a target. Ids are those of `parsed`.
+    `expr` is the tree with resolved names: `a.b` as one variable is an Ident,
+    `math.least(x)` a Call without a target. Ids are those of `parsed`.
     """
 
     parsed: Parsed

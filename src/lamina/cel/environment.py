@@ -1,16 +1,16 @@
 """
-The three environments, on one implementation.
+The three environments.
 
-`PLAIN` is the specification and its extensions. `KUBERNETES` is what CRD rules
-and admission policies have in Kubernetes 1.35, but for the authorizer. `GRAPH`
-is what the expressions of resource graphs have.
+`PLAIN` is the specification with its extensions. `KUBERNETES` is that of CRD rules
+and admission policies in Kubernetes 1.35, without the authorizer. `GRAPH` is that of
+resource graphs.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from lamina.cel.declare import Environment, Flags, Limits
+from lamina.cel.declarations import Environment, Flags, Limits
 from lamina.cel.library.addresses import CIDR, IP
 from lamina.cel.library.aggregates import AGGREGATES
 from lamina.cel.library.bindings import BINDINGS
@@ -18,7 +18,7 @@ from lamina.cel.library.block import BLOCK
 from lamina.cel.library.comprehensions import COMPREHENSIONS
 from lamina.cel.library.encoders import ENCODERS
 from lamina.cel.library.formats import FORMATS
-from lamina.cel.library.graph import GRAPH_FUNCTIONS
+from lamina.cel.library.kro import GRAPH_FUNCTIONS
 from lamina.cel.library.lists import LISTS
 from lamina.cel.library.math import MATH
 from lamina.cel.library.optionals import OPTIONALS
@@ -32,7 +32,7 @@ from lamina.cel.library.urls import URLS
 from lamina.cel.macros import EXISTS_ONE_CAMEL
 
 _BUDGET: Final = Limits(cost=1_000_000)
-"""What one evaluation may cost; Kubernetes' number."""
+"""Kubernetes' cost limit of one evaluation."""
 
 PLAIN: Final = Environment(name="plain", flags=Flags(strict_values=True)).extend(
     libraries=(
@@ -40,7 +40,7 @@ PLAIN: Final = Environment(name="plain", flags=Flags(strict_values=True)).extend
     ),
     macros=(EXISTS_ONE_CAMEL,),
 )  # fmt: skip
-"""The specification, and every extension of it."""
+"""The specification with all its extensions."""
 
 KUBERNETES: Final = Environment(
     name="kubernetes",
@@ -54,7 +54,7 @@ KUBERNETES: Final = Environment(
         COMPREHENSIONS, SEMVER, LISTS,
     ),
 )  # fmt: skip
-"""What rules of CRDs and admission policies have; callers add their variables."""
+"""The environment of CRD rules and admission policies; callers add their variables."""
 
 GRAPH: Final = Environment(name="graph", flags=Flags(kubernetes_costs=True), limits=_BUDGET).extend(
     libraries=(
@@ -62,7 +62,7 @@ GRAPH: Final = Environment(name="graph", flags=Flags(kubernetes_costs=True), lim
         SEMVER, LISTS, ENCODERS, BINDINGS, GRAPH_FUNCTIONS,
     ),
 )  # fmt: skip
-"""What resource graphs have; the functions that need an instance are added by whoever has one."""
+"""The environment of resource graphs; callers add the functions that need an instance."""
 
 ENVIRONMENTS: Final = {environment.name: environment for environment in (PLAIN, KUBERNETES, GRAPH)}
 """The three by name."""

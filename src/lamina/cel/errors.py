@@ -1,16 +1,16 @@
 """
-What can be wrong with an expression, and where.
+The errors of expressions, with their positions.
 
     CelError
-    ├── CompileError        it cannot be evaluated at all; carries every issue found
-    │   ├── ParseError      it is not an expression
-    │   ├── CheckError      it is one, and its names or types do not fit
-    │   └── ConstantError   they do, and a constant in it has no value
-    └── EvaluationError     this input has no answer
-        └── CostExceeded    finding the answer would take too long
+    ├── CompileError        the expression is invalid; has all issues
+    │   ├── ParseError      a syntax error
+    │   ├── CheckError      an undeclared name or a type error
+    │   └── ConstantError   a constant without a value
+    └── EvaluationError     the evaluation of this input failed
+        └── CostExceeded    the evaluation exceeded its cost limit
 
-The text of a CompileError is the one cel-go prints, since Kubernetes passes it
-on. What we would suggest instead is beside it, in `Issue.suggestion` and `hint`.
+The text of a CompileError is cel-go's, which Kubernetes returns to clients.
+Suggestions are kept apart from it, in `Issue.suggestion` and `hint`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _REPORTED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing that is wrong. `at` is an offset into the source, -1 where no place is to blame."""
+    """One error. `at` is an offset into the source, -1 without a position."""
 
     at: int
     message: str
     suggestion: str | None = None
 
     def shown(self, source: Source) -> str:
-        """Return the message with its place, the line it is about, and a caret."""
+        """Return the message with its position, its source line, and a caret."""
         if self.at < 0:
             return f"ERROR: {source.name}:-1:0: {self.message}"
         if not source.text:
@@ -51,11 +51,11 @@ class Issue:
 
 
 class CelError(LaminaError):
-    """The root of what expressions can do wrong."""
+    """The base class of all errors of expressions."""
 
 
 class CompileError(CelError):
-    """An expression that cannot be evaluated; `issues` are in the order of the source."""
+    """An invalid expression; `issues` are in source order."""
 
     def __init__(self, source: Source, issues: Sequence[Issue]) -> None:
         self.source = source
@@ -74,19 +74,19 @@ class CompileError(CelError):
 
 
 class ParseError(CompileError):
-    """It is not an expression."""
+    """A syntax error."""
 
 
 class CheckError(CompileError):
-    """It is an expression, and its names or types do not fit."""
+    """An undeclared name or a type error."""
 
 
 class ConstantError(CompileError):
     """
-    Everything fits, and a constant in it has no value, as in `int('abc')`.
+    A constant without a value, as in `int('abc')`.
 
-    Kubernetes notices when it makes the program, and shows no place; so `message`
-    has none, and `shown` has.
+    cel-go finds it when it plans the program, and reports no position; so
+    `message` has none, and `shown` has.
     """
 
     def __init__(self, source: Source, issue: Issue) -> None:
@@ -95,16 +95,16 @@ class ConstantError(CompileError):
 
     @property
     def shown(self) -> str:
-        """The message with its line and a caret."""
+        """The message with its source line and a caret."""
         return self.issues[0].shown(self.source)
 
 
 class EvaluationError(CelError):
     """
-    This input has no answer.
+    The evaluation of this input failed.
 
-    `message` is cel-go's wording without a place. `at` is where it happened, in
-    `source`, where that is known.
+    `message` is cel-go's, without a position. `at` is the offset in `source`,
+    where that is known.
     """
 
     def __init__(self, message: str, *, at: int = -1, source: Source | None = None) -> None:
@@ -115,11 +115,11 @@ class EvaluationError(CelError):
 
     @property
     def shown(self) -> str:
-        """The message with its line and a caret, where the place is known."""
+        """The message with its source line and a caret, where the position is known."""
         if self.source is None or self.at < 0:
             return self.message
         return Issue(self.at, self.message).shown(self.source)
 
 
 class CostExceeded(EvaluationError):
-    """Finding the answer would take longer than allowed."""
+    """The evaluation exceeded its cost limit."""

@@ -1,4 +1,4 @@
-"""From values back to JSON: what an expression's answer is to somebody who does not speak CEL."""
+"""Converts values of expressions to JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lamina.cel.times import Duration, Timestamp
 from lamina.cel.values import OMITTED, Optional, TypeValue, Value, type_of
 
 
-def exported(value: Value, *, encode_bytes: bool = False) -> Any:
+def to_json(value: Value, *, encode_bytes: bool = False) -> Any:
     """
-    Return a value as JSON has it.
+    Return a value as JSON.
 
-    A duration becomes Go's text for it (`1h30m0s`), a timestamp RFC 3339's,
-    a missing optional null. Bytes are refused, or become base64. What `omit()`
-    stands for is left out of lists and maps; alone it is nothing that can be written.
+    A duration is Go's text (`1h30m0s`), a timestamp RFC 3339, an empty optional
+    null. Bytes are an error, or base64. The value of `omit()` is left out of
+    lists and maps; at the top it is an error.
     """
     match value:
         case None | bool() | str() | float():
@@ -31,7 +31,7 @@ def exported(value: Value, *, encode_bytes: bool = False) -> Any:
                 return base64.b64encode(value).decode("ascii")
             raise EvaluationError("bytes cannot be written as JSON: encode it explicitly")
         case list():
-            return [exported(item, encode_bytes=encode_bytes) for item in value if item is not OMITTED]
+            return [to_json(item, encode_bytes=encode_bytes) for item in value if item is not OMITTED]
         case dict():
             for key in value:
                 if not isinstance(key, str):
@@ -39,20 +39,20 @@ def exported(value: Value, *, encode_bytes: bool = False) -> Any:
                         f"a map with a key of type {type_of(key)} cannot be written as JSON"
                     )
             return {
-                key: exported(item, encode_bytes=encode_bytes)
+                key: to_json(item, encode_bytes=encode_bytes)
                 for key, item in value.items()
                 if item is not OMITTED
             }
         case Duration():
-            return spelled(value)
+            return duration_text(value)
         case Timestamp() | TypeValue():
             return str(value)
         case Optional():
-            return exported(value.value, encode_bytes=encode_bytes) if value.present else None
+            return to_json(value.value, encode_bytes=encode_bytes) if value.present else None
     raise EvaluationError(f"a value of type {type_of(value)} cannot be written as JSON")
 
 
-def spelled(value: Duration) -> str:
+def duration_text(value: Duration) -> str:
     """Return a duration as Go prints it: `1h30m0s`, `1.5s`, `2ms`."""
     length = abs(value.nanoseconds)
     sign = "-" if value.nanoseconds < 0 else ""

@@ -1,10 +1,9 @@
 """
-From text to tokens.
+The lexer.
 
-The words are those of the language definition; the longest one that fits is
-taken. A character that starts no word is reported as cel-go's lexer reports it,
-with everything from the start of the word that could not be finished, and
-reading goes on behind it.
+The tokens are those of the language definition; the longest match is taken. A
+character that starts no token is reported as cel-go's lexer does, with the text from
+the start of the incomplete token, and lexing continues after it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _WORDS: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""One group, so that splitting a text by it gives words and what is between them in turn."""
+"""It has one group, so that `split` returns tokens and the text between them alternately."""
 _BLANK: Final = "\t \r\n\f"
 _BLANKS: Final = re.compile(rf"[{_BLANK}]*")
 _BEGUN_TEXT: Final = {
@@ -69,12 +68,12 @@ _SIGNS: Final = (
     "*", "%",
 )  # fmt: skip
 _KINDS: Final = {word: word for word in (*_SIGNS, "true", "false", "null", "in")}
-"""Words that are a kind of their own."""
+"""Signs and keywords, which are their own kinds."""
 _COMMENT: Final = "//"
 
 
 class Token(NamedTuple):
-    """One word: its kind (for signs and keywords, itself), where it starts, and how it is written."""
+    """One token: its kind (for signs and keywords, the text), its offset and its text."""
 
     kind: str
     at: int
@@ -83,9 +82,9 @@ class Token(NamedTuple):
 
 class Tokens:
     """
-    The words of a text, the last of them EOF: their kinds, how they are written and where they start.
+    The tokens of a text, the last of them EOF: their kinds, texts and offsets.
 
-    Three lists rather than one of tokens, because most readers want one of the three.
+    Three lists rather than one, because most accesses need one of the three.
     """
 
     __slots__ = ("issues", "kinds", "starts", "texts")
@@ -98,7 +97,7 @@ class Tokens:
 
 
 def tokenize(text: str) -> Tokens:
-    """Return the tokens of a text, and what could not be read."""
+    """Return the tokens of a text, and the lexical errors."""
     parts = _WORDS.split(text)
     issues: list[Issue] = []
     if "".join(parts[::2]).strip(_BLANK):
@@ -117,7 +116,7 @@ def tokenize(text: str) -> Tokens:
 
 
 def _kind(word: str) -> str:
-    """Return what a word is that is neither a name nor a kind of its own."""
+    """Return the kind of a token that is no identifier, sign or keyword."""
     first, last = word[0], word[-1]
     if first == "/":
         return _COMMENT
@@ -133,7 +132,7 @@ def _kind(word: str) -> str:
 
 
 def _readable(text: str) -> tuple[list[str], list[Issue]]:
-    """Return the words of a text, and what is between them, where that is more than blanks."""
+    """Return the tokens of a text with lexical errors, and the text between them."""
     parts: list[str] = []
     issues: list[Issue] = []
     behind, at = 0, _after_blanks(text, 0)
@@ -143,7 +142,7 @@ def _readable(text: str) -> tuple[list[str], list[Issue]]:
             parts += [text[behind:at], found.group()]
             behind = stop = found.end()
         else:
-            stop = min(unreadable(text, at) + 1, len(text))
+            stop = min(end_of_unrecognized(text, at) + 1, len(text))
             shown = text[at:stop].replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
             issues.append(Issue(at, f"Syntax error: token recognition error at: '{shown}'"))
         at = _after_blanks(text, stop)
@@ -155,8 +154,8 @@ def _after_blanks(text: str, start: int) -> int:
     return blanks.end() if blanks else start
 
 
-def unreadable(text: str, start: int) -> int:
-    """Return the place of the first character that cannot continue the word begun at `start`."""
+def end_of_unrecognized(text: str, start: int) -> int:
+    """Return the offset of the first character that cannot continue the token begun at `start`."""
     first = text[start]
     if first in _BEGUN_TEXT:
         begun = _BEGUN_TEXT[first].match(text, start)

@@ -1,4 +1,4 @@
-"""From a literal, as it is written or read, to its value."""
+"""The values of literals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lamina.cel.unescape import EscapeError, bytes_of, text_of
 LITERALS: Final = frozenset({BYTES, FLOAT, INT, STRING, UINT, "true", "false", "null"})
 """The kinds of tokens that are literals."""
 
-# Looking a member up in its class takes longer than anything else here.
+# Module globals, because an attribute lookup in an enum is slower than all else here.
 _BOOL, _BYTES, _DOUBLE, _INT, _NULL, _STRING, _UINT = map(
     LiteralKind, ("bool", "bytes", "double", "int", "null", "string", "uint")
 )
@@ -27,7 +27,7 @@ Read: TypeAlias = tuple[int | float | str | bytes | bool | None, LiteralKind, st
 
 
 def literal(kind: str, text: str, sign: str) -> Read:
-    """Return the value of a literal and its kind, and what is wrong with it, if anything is."""
+    """Return the value of a literal, its kind, and its error if it is invalid."""
     if kind == STRING:
         if "\\" not in text and "\r" not in text and text[0] in _QUOTES and text[1:3] not in _TRIPLE:
             return text[1:-1], _STRING, None
@@ -55,7 +55,7 @@ def literal(kind: str, text: str, sign: str) -> Read:
 
 
 def literal_value(written: Literal) -> int | float | str | bytes | bool | None:
-    """Return a literal of a tree as a value that functions take."""
+    """Return the run-time value of a Literal node."""
     if written.kind is _UINT:
         assert isinstance(written.value, int)
         return UInt(written.value)
@@ -63,7 +63,7 @@ def literal_value(written: Literal) -> int | float | str | bytes | bool | None:
 
 
 def _number(sign: str, text: str) -> int:
-    """Read a number; one with more digits than any that fits is as good as too large."""
+    """Parse an integer; one with too many digits is out of range."""
     if len(text) < _MOST_DIGITS and text.isdigit():
         return int(sign + text)
     hexadecimal = text.startswith("0x")

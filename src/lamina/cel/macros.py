@@ -1,8 +1,8 @@
 """
-Calls that are rewritten when they are read.
+The macros, which the parser expands.
 
-Most become a comprehension: a loop with an accumulator. What they become is
-what cel-go makes of them, since costs are counted on the result.
+Most expand to a comprehension, a loop with an accumulator. The expansions are those
+of cel-go, because costs are counted on them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lamina.cel.ast import (
     LiteralKind,
     Select,
 )
-from lamina.cel.declare import Macro, MacroContext
+from lamina.cel.declarations import Macro, MacroContext
 
 MAP_INSERT: Final = "cel.@mapInsert"
-# Looking a member up in its class takes as long as a call.
+# Module globals, because an attribute lookup in an enum takes as long as a call.
 _BOOL, _INT = LiteralKind.BOOL, LiteralKind.INT
 _RESERVED_NAMES: Final = frozenset({ACCUMULATOR, "__result__"})
 
@@ -36,10 +36,10 @@ def _true(make: MacroContext) -> Expr:
     return make.literal(True, _BOOL)
 
 
-def _variable(make: MacroContext, arg: Expr, complaint: str = "argument must be a simple name") -> str:
-    """Return the name that an argument is; raise where it is more than a name, or one of ours."""
+def _variable(make: MacroContext, arg: Expr, message: str = "argument must be a simple name") -> str:
+    """Return the identifier of an argument; raise where it is none, or reserved."""
     if not isinstance(arg, Ident) or arg.name.startswith("."):
-        raise make.fail(complaint, arg)
+        raise make.fail(message, arg)
     if arg.name in _RESERVED_NAMES:
         raise make.fail("iteration variable overwrites accumulator variable", arg)
     return arg.name
@@ -60,49 +60,58 @@ def _has(make: MacroContext, _: Expr | None, args: tuple[Expr, ...]) -> Expr:
     raise make.fail("invalid argument to has() macro", args[0])
 
 
-def _all(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
+def _loop(
+    make: MacroContext,
+    target: Expr | None,
+    args: tuple[Expr, ...],
+    *,
+    start: Expr,
+    condition: Expr,
+    step: Expr,
+    result: Expr,
+) -> Expr:
+    """Return a loop with one or two variables, which the first arguments name."""
     assert target is not None
     first, second = (_variable(make, args[0]), "") if len(args) == 2 else _variables(make, args[0], args[1])
     return make.comprehension(
+        target, first, make.accumulator, start, condition, step, result, iter_var2=second
+    )
+
+
+def _all(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
+    return _loop(
+        make,
         target,
-        first,
-        make.accumulator,
-        _true(make),
-        make.call(NOT_STRICTLY_FALSE, make.accumulated()),
-        make.call(AND, make.accumulated(), args[-1]),
-        make.accumulated(),
-        iter_var2=second,
+        args,
+        start=_true(make),
+        condition=make.call(NOT_STRICTLY_FALSE, make.accumulated()),
+        step=make.call(AND, make.accumulated(), args[-1]),
+        result=make.accumulated(),
     )
 
 
 def _exists(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-    assert target is not None
-    first, second = (_variable(make, args[0]), "") if len(args) == 2 else _variables(make, args[0], args[1])
-    return make.comprehension(
+    return _loop(
+        make,
         target,
-        first,
-        make.accumulator,
-        make.literal(False, _BOOL),
-        make.call(NOT_STRICTLY_FALSE, make.call(NOT, make.accumulated())),
-        make.call(OR, make.accumulated(), args[-1]),
-        make.accumulated(),
-        iter_var2=second,
+        args,
+        start=make.literal(False, _BOOL),
+        condition=make.call(NOT_STRICTLY_FALSE, make.call(NOT, make.accumulated())),
+        step=make.call(OR, make.accumulated(), args[-1]),
+        result=make.accumulated(),
     )
 
 
 def _exists_one(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-    assert target is not None
-    first, second = (_variable(make, args[0]), "") if len(args) == 2 else _variables(make, args[0], args[1])
     more = make.call(ADD, make.accumulated(), make.literal(1, _INT))
-    return make.comprehension(
+    return _loop(
+        make,
         target,
-        first,
-        make.accumulator,
-        make.literal(0, _INT),
-        _true(make),
-        make.call(CONDITIONAL, args[-1], more, make.accumulated()),
-        make.call(EQUALS, make.accumulated(), make.literal(1, _INT)),
-        iter_var2=second,
+        args,
+        start=make.literal(0, _INT),
+        condition=_true(make),
+        step=make.call(CONDITIONAL, args[-1], more, make.accumulated()),
+        result=make.call(EQUALS, make.accumulated(), make.literal(1, _INT)),
     )
 
 
@@ -163,7 +172,7 @@ def _transform_map_entry(make: MacroContext, target: Expr | None, args: tuple[Ex
 
 
 def _bound(make: MacroContext, name: str, value: Expr, body: Expr) -> Expr:
-    """Return `body` with a name for `value`: a loop over nothing, whose accumulator is the name."""
+    """Return `body` with a name bound to `value`: a loop over an empty list whose accumulator is the name."""
     return make.comprehension(
         make.make_list(),
         UNUSED,
@@ -221,7 +230,7 @@ STANDARD: Final = (
 """The macros of the language definition."""
 
 EXISTS_ONE_CAMEL: Final = Macro("existsOne", 2, True, _exists_one)
-"""The newer spelling of `exists_one`; Kubernetes does not have it."""
+"""The newer name of `exists_one`, which Kubernetes does not have."""
 
 TWO_VARIABLES: Final = (
     Macro("all", 3, True, _all),
@@ -235,10 +244,10 @@ TWO_VARIABLES: Final = (
     Macro("transformMapEntry", 3, True, _transform_map_entry),
     Macro("transformMapEntry", 4, True, _transform_map_entry),
 )
-"""Macros whose loops have an index or key beside the value; they need the function `cel.@mapInsert`."""
+"""Two-variable macros; they need the function `cel.@mapInsert`."""
 
 BINDINGS: Final = (Macro("bind", 3, True, _bind),)
 """`cel.bind(name, value, body)`."""
 
 OPTIONALS: Final = (Macro("optMap", 2, True, _opt_map), Macro("optFlatMap", 2, True, _opt_flat_map))
-"""What may be done with the value of an optional, if it has one."""
+"""The macros of optional types."""

@@ -1,8 +1,7 @@
 """
-What operators are applied to: names, literals, brackets, and whatever is read from them.
+The parser of operands: identifiers, literals, brackets, and their member accesses.
 
-What is in brackets is an expression, or several; whoever extends `Operands`
-reads those.
+Brackets contain expressions, which the subclass of `OperandParser` parses.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from lamina.cel.ast import (
     MakeStruct,
     Select,
 )
-from lamina.cel.declare import VARIADIC, Environment, MacroRefused
+from lamina.cel.ast_builder import AstBuilder
+from lamina.cel.declarations import VARIADIC, Environment, MacroRefused
 from lamina.cel.errors import Issue
-from lamina.cel.grow import Grower
 from lamina.cel.lex import ESCAPED, FLOAT, IDENTIFIER, INT, Tokens
 from lamina.cel.literals import LITERALS, literal
 
@@ -59,17 +58,17 @@ RESERVED: Final = frozenset(
         "while",
     ]
 )
-"""Words that cannot name a variable or a function; they can name a field."""
+"""Reserved identifiers, which cannot name a variable or a function; they can name a field."""
 
 _NUMBERS: Final = frozenset({INT, FLOAT})
 
 
-class UnreadableError(Exception):
-    """A token stands where it cannot."""
+class UnexpectedTokenError(Exception):
+    """An unexpected token."""
 
 
-class Operands(ABC):
-    """Goes through tokens, and reads one operand at a time."""
+class OperandParser(ABC):
+    """Parses operands."""
 
     def __init__(self, tokens: Tokens, environment: Environment) -> None:
         self._kinds, self._texts, self._starts = tokens.kinds, tokens.texts, tokens.starts
@@ -81,10 +80,10 @@ class Operands(ABC):
 
     @abstractmethod
     def _expression(self) -> Expr:
-        """Read an expression, up to the token that cannot continue it."""
+        """Parse an expression, up to the token that cannot continue it."""
 
     def _operand(self) -> Expr:
-        """Read an operand: signs, what they stand before, and what is read from that."""
+        """Parse an operand: unary operators, the primary, and its member accesses."""
         kinds, starts, first = self._kinds, self._starts, self._at
         at, kind, sign = first, kinds[first], ""
         if kind == "!" or (kind == "-" and kinds[at + 1] not in _NUMBERS):
@@ -148,28 +147,28 @@ class Operands(ABC):
         return Call(self._new(), starts[first], sign, None, (value,)) if sign else value
 
     def _take(self, kind: str) -> None:
-        """Go past a token that must be there."""
+        """Consume a token of this kind."""
         if self._kinds[self._at] != kind:
-            raise UnreadableError
+            raise UnexpectedTokenError
         self._at += 1
 
-    def _question(self, at: int, complaint: str) -> bool:
-        """Go past a question mark, if there is one."""
+    def _question(self, at: int, message: str) -> bool:
+        """Consume a question mark, if there is one."""
         if self._kinds[self._at] != "?":
             return False
         self._at += 1
         if not self._environment.flags.optional_syntax:
-            self.issues.append(Issue(at, complaint))
+            self.issues.append(Issue(at, message))
         return True
 
     def _field(self) -> str:
-        """Read the name of a field."""
+        """Parse the name of a field."""
         kind, text = self._kinds[self._at], self._texts[self._at]
         self._at += 1
         if kind == IDENTIFIER:
             return text
         if kind != ESCAPED:
-            raise UnreadableError
+            raise UnexpectedTokenError
         if not self._environment.flags.backtick_fields:
             self.issues.append(Issue(self._starts[self._at - 1], "unsupported syntax: '`'"))
         return text[1:-1]
@@ -181,14 +180,14 @@ class Operands(ABC):
             sign, at = "-", at + 1
         kind = self._kinds[at]
         if kind not in LITERALS:
-            raise UnreadableError
+            raise UnexpectedTokenError
         self._at = at + 1
-        value, read, complaint = literal(kind, self._texts[at], sign)
-        if complaint is not None:
-            self.issues.append(Issue(start, complaint))
+        value, read, message = literal(kind, self._texts[at], sign)
+        if message is not None:
+            self.issues.append(Issue(start, message))
         return Literal(self._new(), start, value, read)
 
-    # Brackets: the token that opens one has been passed where it is not looked at here.
+    # Brackets
 
     def _arguments(self) -> tuple[Expr, ...]:
         kinds = self._kinds
@@ -203,7 +202,7 @@ class Operands(ABC):
         return tuple(found)
 
     def _more(self, closing: str, *, begun: bool) -> bool:
-        """Go past the comma before another item, or past the end of a list; the last item may have a comma."""
+        """Consume the comma before another item, or the end of a list; a trailing comma is allowed."""
         if begun or (self._kinds[self._at] == "," and self._kinds[self._at + 1] == closing):
             if self._kinds[self._at] == closing:
                 self._at += 1
@@ -238,7 +237,7 @@ class Operands(ABC):
         return MakeMap(self._new(), at, tuple(entries))
 
     def _brace_after(self, at: int) -> int:
-        """Return the place of the brace that names and dots lead to; 0 where they lead to none."""
+        """Return the index of the brace after a qualified name; 0 without one."""
         while self._kinds[at + 1] == "." and self._kinds[at + 2] == IDENTIFIER:
             at += 2
         return at + 1 if self._kinds[at + 1] == "{" else 0
@@ -254,7 +253,7 @@ class Operands(ABC):
         return MakeStruct(self._new(), self._starts[brace], name, tuple(fields))
 
     def _call(self, function: str, at: int, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-        """Return a call, or what a macro of that name makes of it."""
+        """Return a call, or its macro expansion."""
         environment = self._environment
         if function in environment.macro_names:
             macros = environment.macros
@@ -263,11 +262,11 @@ class Operands(ABC):
             )
             if macro is not None:
                 try:
-                    grown = macro.expand(Grower(self._new, at, self.macro_calls), target, args)
+                    expanded = macro.expand(AstBuilder(self._new, at, self.macro_calls), target, args)
                 except MacroRefused as refused:
                     self.issues.append(Issue(refused.at, refused.message))
                     return Literal(self._new(), at, None, LiteralKind.NULL)
-                if grown is not None:
-                    self.macro_calls[grown.id] = Call(0, at, function, target, args)
-                    return grown
+                if expanded is not None:
+                    self.macro_calls[expanded.id] = Call(0, at, function, target, args)
+                    return expanded
         return Call(self._new(), at, function, target, args)

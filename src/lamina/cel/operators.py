@@ -1,9 +1,8 @@
 """
-The operators, for values of any type.
+The implementations of operators.
 
-Each takes plain values and returns one, or raises EvaluationError; which types
-an operator takes is decided here, when it runs. Code generated for an expression
-goes round these where types are known.
+Each takes values of any type and returns one, or raises EvaluationError; the types
+are checked at run time. Generated code bypasses them where types are known.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from lamina.cel.values import (
 
 
 def _refused(operator: str, left: Value, takers: tuple[type, ...]) -> EvaluationError:
-    """Return the error of an operator that these operands do not have; it is named where the left one never has it."""
+    """Return the error of an operator without a matching overload; it is named where the left operand never matches."""
     return (
         EvaluationError(f"no such overload: {operator}") if type(left) not in takers else no_such_overload()
     )
@@ -105,7 +104,7 @@ def divide(left: Value, right: Value) -> Value:
                 raise EvaluationError("division by zero")
             if one is UInt:
                 return UInt(int(left) // int(right))
-            # Python rounds down, CEL towards zero.
+            # Python rounds towards negative infinity, CEL towards zero.
             whole = abs(left) // abs(right)
             return checked_int(whole if (left < 0) is (right < 0) else -whole)
     raise _refused(ast.DIVIDE, left, _NUMERIC)
@@ -183,7 +182,7 @@ def is_in(item: Value, container: Value) -> bool:
 
 
 def index(value: Value, key: Value) -> Value:
-    """Return an item of a list or the value of a key; an optional is looked into, and stays one."""
+    """Return an item of a list or the value of a key; the result of an optional is optional."""
     if isinstance(value, Optional):
         return optional_index(value, key)
     present, found = _look(value, key, absent_is_error=True)
@@ -193,14 +192,14 @@ def index(value: Value, key: Value) -> Value:
 
 
 def missing(value: Value, key: Value) -> EvaluationError:
-    """Return the error of an index or a field that is not there."""
+    """Return the error of a missing index or field."""
     return EvaluationError(
         f"{'index out of bounds' if isinstance(value, list) else 'no such key'}: {shown(key)}"
     )
 
 
 def optional_index(value: Value, key: Value) -> Optional:
-    """Return what `value[?key]` is."""
+    """Return the value of `value[?key]`."""
     if isinstance(value, Optional):
         if not value.present:
             return NONE
@@ -216,13 +215,13 @@ def _look(value: Value, key: Value, *, absent_is_error: bool) -> tuple[bool, Val
         place = list_index(key)
         return (True, value[place]) if 0 <= place < len(value) else (False, None)
     if absent_is_error:
-        # A value that has no fields at all is missing this one too; so cel-go words it.
+        # cel-go's message for values without fields.
         raise EvaluationError(f"no such key: {shown(key)}")
     return False, None
 
 
 def find_key(mapping: dict[Any, Any], key: Value) -> tuple[bool, Value]:
-    """Return whether a map has a key, and its value; a key that no map can have is an error."""
+    """Return whether a map has a key, and its value; an invalid key type is an error."""
     if isinstance(key, (str, int, float)) or key is None:
         return find(mapping, key)
     raise (
@@ -233,7 +232,7 @@ def find_key(mapping: dict[Any, Any], key: Value) -> tuple[bool, Value]:
 
 
 def list_index(key: Value) -> int:
-    """Return the place a number stands for; a double or uint may, where it is whole."""
+    """Return the list index of a number; integral doubles and uints are allowed."""
     kind = type(key)
     if kind is int:
         return int(key)
@@ -247,7 +246,7 @@ def list_index(key: Value) -> int:
 
 
 def insert(mapping: dict[Any, Any], key: Value, value: Value) -> dict[Any, Any]:
-    """Return a map with one more entry, whose key must be new."""
+    """Return a map with one more entry; an existing key is an error."""
     if find_key(mapping, key)[0]:
         raise EvaluationError(f"insert failed: key {shown(key)} already exists")
     if type(key) is bool and type(mapping) is dict:
@@ -273,7 +272,7 @@ BINARY: Final[dict[str, Callable[[Value, Value], Value]]] = {
     ast.INDEX: index,
     ast.OPTIONAL_INDEX: optional_index,
 }
-"""The operators with two operands that are evaluated before it."""
+"""The strict operators with two operands."""
 
 UNARY: Final[dict[str, Callable[[Value], Value]]] = {ast.NEGATE: negate, ast.NOT: logical_not}
 """The operators with one operand."""

@@ -1,9 +1,9 @@
 """
-From tokens to a tree.
+The parser: tokens to an AST.
 
-Operators wait on a stack until one that binds less tightly arrives, so that
-only brackets nest; what is too deep for Kubernetes is refused with its words.
-Chains of `&&` and of `||` become balanced trees, as cel-go has them.
+Operators are parsed by precedence with a stack, so that only brackets recurse;
+expressions beyond the nesting limit are rejected with cel-go's messages. Chains of
+`&&` and of `||` become balanced trees, as in cel-go.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from lamina.cel.ast import (
     Parsed,
     Source,
 )
-from lamina.cel.declare import Environment
+from lamina.cel.declarations import Environment
+from lamina.cel.depth import depth, is_too_nested
 from lamina.cel.errors import Issue, ParseError
 from lamina.cel.lex import EOF, Tokens, tokenize
-from lamina.cel.nesting import depth, is_too_nested
-from lamina.cel.operands import Operands, UnreadableError
-from lamina.cel.syntax import complaints
+from lamina.cel.operands import OperandParser, UnexpectedTokenError
+from lamina.cel.syntax_errors import syntax_issues
 
 _DEPTH: Final = 1.4
-"""How many levels of a tree, macros rewritten, a level of nesting may make."""
+"""The levels of the tree, after macro expansion, that a level of nesting may have."""
 _RELATION, _SUM, _PRODUCT = 1, 2, 3
 _BINARY: Final = {
     "<": (_RELATION, LESS),
@@ -59,12 +59,12 @@ _INFIX: Final = frozenset({*_BINARY, "&&", "||"})
 
 
 class TooDeepError(Exception):
-    """The expression nests deeper than allowed."""
+    """The expression exceeds the nesting limit."""
 
 
 def parse(text: str, environment: Environment, *, name: str = "<input>") -> Parsed:
     """
-    Read an expression, and rewrite its macros.
+    Parse an expression, and expand its macros.
 
     Raises ParseError, whose text is cel-go's.
     """
@@ -74,38 +74,40 @@ def parse(text: str, environment: Environment, *, name: str = "<input>") -> Pars
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {limits.code_points}"
         raise ParseError(source, [Issue(-1, message)])
     tokens = tokenize(text)
-    unread = bool(tokens.issues)
-    reader = _Reader(tokens, environment)
+    unrecognized = bool(tokens.issues)
+    parser = _Parser(tokens, environment)
     try:
-        expr = reader.read()
+        expr = parser.read()
         if len(tokens.kinds) > limits.nesting:
-            if is_too_nested(expr, reader.macro_calls, limits.nesting):
+            if is_too_nested(expr, parser.macro_calls, limits.nesting):
                 raise TooDeepError("max recursion depth exceeded")
             if depth(expr) > _DEPTH * limits.nesting:
                 raise TooDeepError(_too_deep(limits.nesting))
     except TooDeepError as deep:
-        raise ParseError(source, [*reader.issues, Issue(-1, str(deep))]) from None
+        raise ParseError(source, [*parser.issues, Issue(-1, str(deep))]) from None
     except RecursionError:
-        # Only what makes several levels of each bracket gets here, and none of it is allowed.
-        raise ParseError(source, [*reader.issues, Issue(-1, _too_deep(limits.nesting))]) from None
-    except UnreadableError:
-        raise ParseError(source, complaints(text, [*tokens], reader.issues)) from None
-    if reader.issues:
-        raise ParseError(source, complaints(text, [*tokens], reader.issues) if unread else reader.issues)
-    return Parsed(expr, source, reader.macro_calls)
+        # Only expressions far beyond the limit get here.
+        raise ParseError(source, [*parser.issues, Issue(-1, _too_deep(limits.nesting))]) from None
+    except UnexpectedTokenError:
+        raise ParseError(source, syntax_issues(text, [*tokens], parser.issues)) from None
+    if parser.issues:
+        raise ParseError(
+            source, syntax_issues(text, [*tokens], parser.issues) if unrecognized else parser.issues
+        )
+    return Parsed(expr, source, parser.macro_calls)
 
 
 def _too_deep(limit: int) -> str:
     return f"expression recursion limit exceeded: {limit}"
 
 
-class _Reader(Operands):
+class _Parser(OperandParser):
     """
-    Reads one expression.
+    Parses one expression.
 
-    It counts what is open, since cel-go limits how deep each rule of the grammar
-    goes: brackets, the last parts of conditionals, and operators whose right side
-    has not been read, which are sums and products, or relations.
+    It counts open constructs, because cel-go limits the recursion of each grammar
+    rule: brackets, else branches of conditionals, and operators whose right side
+    is not parsed yet, which are sums and products, or relations.
     """
 
     def __init__(self, tokens: Tokens, environment: Environment) -> None:
@@ -114,7 +116,7 @@ class _Reader(Operands):
         self._brackets = self._elses = self._sums = self._relations = 0
 
     def read(self) -> Expr:
-        """Return the expression that all the tokens make."""
+        """Return the expression of all tokens."""
         expr = self._expression()
         self._take(EOF)
         return expr
@@ -138,7 +140,7 @@ class _Reader(Operands):
             raise TooDeepError(_too_deep(self._limit))
 
     def _conditional(self, value: Expr) -> Expr:
-        """Read what follows a condition, and all the conditionals that stand in one another's last part."""
+        """Parse a conditional, and the conditionals nested in its else branches."""
         chain: list[tuple[Expr, Expr, int]] = []
         while self._kinds[self._at] == "?":
             at = self._starts[self._at]
@@ -155,7 +157,7 @@ class _Reader(Operands):
         return value
 
     def _operations(self, value: Expr) -> Expr:
-        """Read the operators that follow an operand, and what they are applied to."""
+        """Parse the binary operators after an operand, with their right sides."""
         kinds, starts = self._kinds, self._starts
         waiting: list[tuple[Expr, int, str, int]] = []
         ands: list[tuple[Expr, int]] = []
@@ -197,7 +199,7 @@ class _Reader(Operands):
         return Call(self._new(), at, function, None, (left, right))
 
     def _balanced(self, function: str, chain: list[tuple[Expr, int]], last: Expr) -> Expr:
-        """Return a chain of one operator as a tree that is as deep on both sides."""
+        """Return a chain of one operator as a balanced tree."""
         if len(chain) == 1:
             return Call(self._new(), chain[0][1], function, None, (chain[0][0], last))
         middle = len(chain) // 2

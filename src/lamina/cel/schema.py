@@ -1,14 +1,13 @@
 """
-Types from OpenAPI schemas, as Kubernetes maps them.
+CEL types of OpenAPI schemas, as Kubernetes derives them.
 
-A field of an object is named in expressions by an identifier: `__dash__`,
-`__dot__` and `__slash__` stand for the characters no identifier has,
-`__underscores__` for two underscores, and a reserved word has two on each side.
-Properties whose names cannot be written that way, or whose schemas have no type,
-are left out.
+Property names are escaped to identifiers: `__dash__`, `__dot__` and `__slash__`
+replace characters that identifiers cannot have, `__underscores__` replaces two
+underscores, and a reserved word gets two on each side. Properties whose names cannot
+be escaped, or whose schemas have no type, are left out.
 
-With each type comes how large its values can be, from maxLength, maxItems and
-maxProperties, or else from what fits in the largest request.
+Each type comes with the maximum size of its values, from maxLength, maxItems and
+maxProperties, or else from the request size limit.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lamina.cel.cost.limits import REQUEST_BYTES
-from lamina.cel.cost.size import CostNode, Span
+from lamina.cel.cost.size import CostNode, Estimate
 from lamina.cel.operands import RESERVED
 from lamina.cel.types import (
     BOOL,
@@ -51,10 +50,10 @@ _TIMES: Final = {"duration": (DURATION, 32, 3), "date": (TIMESTAMP, 12, 12), "da
 @dataclass(frozen=True, slots=True)
 class Declared:
     """
-    A type, and how large its values can be.
+    A type, and the size of its values.
 
     `most` is the largest size of a string, list or map; `smallest` the fewest
-    bytes a value takes in JSON. `fields`, `key` and `element` lead on.
+    bytes of a value in JSON. `fields`, `key` and `element` are its parts.
     """
 
     type: Type
@@ -64,8 +63,8 @@ class Declared:
     key: Declared | None = None
     element: Declared | None = None
 
-    def sizes(self, node: CostNode) -> Span | None:
-        """Return how large something is that a path from a variable of this type leads to."""
+    def sizes(self, node: CostNode) -> Estimate | None:
+        """Return the size of the value at a path from a variable of this type."""
         if not node.path:
             return None
         found = self
@@ -79,11 +78,11 @@ class Declared:
             if inner is None:
                 return None
             found = inner
-        return Span(0, found.most)
+        return Estimate(0, found.most)
 
 
 def escape(name: str) -> str | None:
-    """Return the identifier that stands for a property, or None where there is none."""
+    """Return the escaped identifier of a property; None where it cannot be escaped."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -92,7 +91,7 @@ def escape(name: str) -> str | None:
 
 
 def unescape(identifier: str) -> str | None:
-    """Return the property that an identifier stands for, or None where it stands for none."""
+    """Return the property of an escaped identifier; None for an invalid one."""
     if identifier.startswith("__") and identifier.endswith("__") and identifier[2:-2] in RESERVED:
         return identifier[2:-2]
     parts = _TO_UNESCAPE.findall(identifier)
@@ -105,16 +104,16 @@ def declare(
     schema: Mapping[str, Any], *, name: str = "object", resource: bool = False, unknown_is_dyn: bool = False
 ) -> Declared | None:
     """
-    Return the type of what a schema describes, or None where expressions cannot see it.
+    Return the type of a schema; None where expressions cannot access it.
 
-    `name` is what its object types are called. A `resource` always has a kind, an
-    apiVersion and a name, whatever its schema says. Kubernetes does not show
-    fields that a schema merely preserves; with `unknown_is_dyn` they are dyn.
+    `name` is the name of its object types. A `resource` always has a kind, an
+    apiVersion and a name, whatever its schema says. In Kubernetes, preserved
+    unknown fields are not accessible; with `unknown_is_dyn` they are dyn.
     """
-    return _Reader(unknown_is_dyn).read(schema, name, resource=resource)
+    return _Parser(unknown_is_dyn).read(schema, name, resource=resource)
 
 
-class _Reader:
+class _Parser:
     def __init__(self, unknown_is_dyn: bool) -> None:
         self._unknown_is_dyn = unknown_is_dyn
 

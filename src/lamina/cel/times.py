@@ -1,8 +1,8 @@
 """
-Durations and timestamps, to the nanosecond, read and written as Go does.
+Durations and timestamps in nanoseconds, parsed and formatted as in Go.
 
-The standard library's end at the microsecond and forget the offset a time was
-written with; a timestamp here remembers it until it is printed.
+Those of the standard library have microseconds; a timestamp here also keeps the UTC
+offset it was parsed with.
 """
 
 from __future__ import annotations
@@ -15,25 +15,14 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.numbers import INT_MAX, INT_MIN, checked_int, shortest
+from lamina.cel.numbers import checked_int, shortest
+from lamina.objects.durations import SECOND, nanoseconds
 
-SECOND: Final = 1_000_000_000
 _EARLIEST: Final = -62135596800
 _LATEST: Final = 253402300799
 _DAY: Final = 86400
 _CYCLE: Final = 146097 * _DAY
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS: Final = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "μs": 1_000,
-    "ms": 1_000_000,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
-_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WRITTEN: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
     re.ASCII,
@@ -43,7 +32,7 @@ _OFFSET: Final = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A length of time, in nanoseconds."""
+    """A duration in nanoseconds."""
 
     nanoseconds: int
 
@@ -52,7 +41,7 @@ class Duration:
 
     @property
     def seconds(self) -> float:
-        # Whole seconds and the rest are divided apart, as Go does; together they would round differently.
+        # Whole seconds and the rest are converted apart, as in Go; together they would round differently.
         whole, rest = divmod(abs(self.nanoseconds), SECOND)
         value = float(whole) + float(rest) / 1e9
         return -value if self.nanoseconds < 0 else value
@@ -60,7 +49,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970, and the offset from UTC, in seconds, that it is printed with."""
+    """A time in nanoseconds since 1970, and the UTC offset in seconds that it is formatted with."""
 
     nanoseconds: int
     offset: int = field(default=0, compare=False)
@@ -72,62 +61,48 @@ class Timestamp:
         return f"{shown.year + years:04d}{shown:-%m-%dT%H:%M:%S}{fraction}{_written_offset(self.offset)}"
 
     def utc(self) -> Timestamp:
-        """Return the same moment, printed in UTC."""
+        """Return the same time with the offset 0."""
         return Timestamp(self.nanoseconds)
 
     def local(self, zone: tzinfo) -> tuple[datetime, int]:
         """
-        Return the date and time somewhere, and the years to add to its year.
+        Return the date and time in a zone, and the years to add to its year.
 
-        What is smaller than a second is left out.
+        Fractions of a second are left out.
         """
         shown, years = _within(self.nanoseconds // SECOND)
         return shown.astimezone(zone), years
 
 
 def _within(seconds: int) -> tuple[datetime, int]:
-    """Return a moment far enough from both ends of the calendar to be moved, and the years it is off by."""
-    # 400 years are a whole number of weeks, and the calendar repeats itself after them.
+    """Return a time far enough from both ends of the calendar to be shifted, and its difference in years."""
+    # The calendar repeats after 400 years, which are a whole number of weeks.
     years = 400 if seconds > _LATEST - _DAY * 400 else -400 if seconds < _EARLIEST + _DAY * 400 else 0
     return _EPOCH + timedelta(seconds=seconds - years // 400 * _CYCLE), years
 
 
-def duration(nanoseconds: int) -> Duration:
-    """Return a duration, which must fit 64 bits."""
-    return Duration(checked_int(nanoseconds))
+def duration(length: int) -> Duration:
+    """Return a duration of nanoseconds, which must fit 64 bits."""
+    return Duration(checked_int(length))
 
 
-def timestamp(nanoseconds: int, offset: int = 0) -> Timestamp:
+def timestamp(since: int, offset: int = 0) -> Timestamp:
     """Return a timestamp, which must be in the years 1 to 9999."""
-    if _EARLIEST <= nanoseconds // SECOND <= _LATEST:
-        return Timestamp(nanoseconds, offset)
+    if _EARLIEST <= since // SECOND <= _LATEST:
+        return Timestamp(since, offset)
     raise EvaluationError("timestamp overflow")
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Return the duration a text such as `1h30m` or `-1.5s` stands for, or None."""
-    negative, rest = text.startswith("-"), text[1:] if text[:1] in {"+", "-"} else text
-    if rest == "0":
-        return Duration(0)
-    total, place = 0, 0
-    while place < len(rest):
-        part = _PART.match(rest, place)
-        if part is None or not (part[1] or part[2]):
-            return None
-        unit = _UNITS[part[3]]
-        fraction = (part[2] or "")[:18]
-        total += int(part[1][:40] or "0") * unit + (int(fraction or "0") * unit) // 10 ** len(fraction)
-        if total > INT_MAX + negative:
-            return None
-        place = part.end()
-    if not place:
+    """Return the duration of a text such as `1h30m` or `-1.5s`; None for an invalid one."""
+    try:
+        return Duration(nanoseconds(text))
+    except ValueError:
         return None
-    value = -total if negative else total
-    return Duration(value) if INT_MIN <= value <= INT_MAX else None
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Return the moment an RFC 3339 text stands for, or None; out of range is an error."""
+    """Return the timestamp of an RFC 3339 text; None for an invalid one, an error for one out of range."""
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None
@@ -139,7 +114,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
             return None
         offset = (int(found[9]) * 3600 + int(found[10]) * 60) * (-1 if found[8] == "-" else 1)
     try:
-        # The year 0 can be written, and is in range where the offset leads out of it.
+        # The year 0 is valid syntax, and in range if the offset leads out of it.
         moment = datetime(year or 400, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None

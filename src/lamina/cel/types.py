@@ -1,11 +1,11 @@
 """
-What a value can be, as far as is known before anything is evaluated.
+The static types of expressions.
 
-A type is a kind, a name and parameters. Two types are the same when those are;
-an object type is known by its name, and what fields it has is beside the point.
+A type is a kind, a name and parameters, by which types are compared; an object type is
+compared by its name only.
 
-`str()` of a type is what cel-go prints in its messages: `list(string)`,
-`map(string, dyn)`, `wrapper(int)`, `optional_type(int)`.
+`str()` of a type is its text in cel-go's messages: `list(string)`, `map(string, dyn)`,
+`wrapper(int)`, `optional_type(int)`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 
 class Kind(StrEnum):
-    """The sorts of types."""
+    """The kinds of types."""
 
     ANY = "any"
     BOOL = "bool"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
     UINT = "uint"
 
 
-# Looking a member up in its class takes as long as a call, and types are made and asked all the time.
+# Module globals, because an attribute lookup in an enum takes as long as a call.
 _ANY, _DYN, _ERROR, _OBJECT, _OPAQUE, _PARAM = (
     *(Kind.ANY, Kind.DYN, Kind.ERROR, Kind.OBJECT, Kind.OPAQUE, Kind.PARAM),
 )
@@ -60,17 +60,17 @@ _UNCODED: Final = " " * _LONGEST_CODE
 def _code(kind: Kind, name: str, nullable: bool) -> str:
     if kind is _OBJECT or kind is _ERROR:
         return ""
-    # Nobody else's names can be mistaken for those of the language.
+    # Names of libraries' types cannot equal those of the language.
     return f"{name}?" if nullable else f"@{name}" if kind is _OPAQUE else name
 
 
 class Type:
     """
-    One type; never changed once made. `name` is the one it has at run time, as `type(x)` prints it.
+    An immutable type. `name` is its run-time name, as `type(x)` prints it.
 
-    `nullable` is true of the wrapper types: a primitive, or null. `code` tells
-    types apart that hold nothing but themselves; it is empty where there is a type
-    parameter or an object in one, or too much of anything.
+    `nullable` is true for wrapper types: a primitive, or null. `code` identifies
+    a type without type parameters and objects; it is empty for others and for
+    long ones.
     """
 
     __slots__ = ("code", "is_dyn", "is_optional", "kind", "name", "nullable", "params")
@@ -116,10 +116,10 @@ class Type:
 
 class ListType(Type):
     """
-    A list whose elements have no order (`listing` is "set") or have `keys` ("map").
+    A list with `x-kubernetes-list-type` "set" or "map" (`listing`), with its `keys`.
 
-    To the checker it is a list like any other. What reads it from data makes it a
-    value that is equal to another, and added to it, as Kubernetes has it.
+    For the checker it is a list like any other. The data adapter converts it to
+    a value with Kubernetes' equality and concatenation.
     """
 
     __slots__ = ("keys", "listing")
@@ -139,9 +139,9 @@ class Field:
     """
     One field of an object type.
 
-    `default` is what stands there when nothing does, where that is known. `key`
-    is its name in the data, where an expression has to call it something else. What
-    is `nullable` may be null there; to an expression it is absent then.
+    `default` is its default value, if it has one. `key` is its name in the data,
+    where that differs from its escaped identifier. A `nullable` field that is null
+    is absent for expressions.
     """
 
     type: Type
@@ -158,8 +158,8 @@ class ObjectType(Type):
     """
     A named type with declared fields.
 
-    Where it `preserves_unknown` fields, one that is not declared is dyn;
-    elsewhere naming it is an error.
+    With `preserves_unknown`, an undeclared field is dyn; otherwise it is an
+    error.
     """
 
     __slots__ = ("fields", "preserves_unknown")
@@ -176,7 +176,7 @@ class ObjectType(Type):
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing was ever said about its fields, as for the types that libraries bring."""
+        """Say whether it has no declared fields, as the types of libraries."""
         return self.fields is _NO_FIELDS and not self.preserves_unknown
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +208,7 @@ _LISTS: Final[Mapping[str, Type]] = {
     element.code: Type(Kind.LIST, "list", (element,))
     for element in (BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, UINT)
 }
-"""Lists of what the language itself has, by the code of that: most loops gather one of them."""
+"""Lists of primitive types by their code, because most loops need one of them."""
 
 
 def list_of(element: Type) -> Type:
@@ -229,41 +229,19 @@ def type_of(value: Type) -> Type:
 
 
 def param(name: str) -> Type:
-    """Return a type parameter, to be used in the signatures of functions."""
+    """Return a type parameter for signatures of functions."""
     return Type(Kind.PARAM, name)
 
 
 def opaque(name: str, *params: Type) -> Type:
-    """Return a named type that nothing is known about; functions take and give it."""
+    """Return a named opaque type."""
     return Type(Kind.OPAQUE, name, params)
 
 
 def wrapper(primitive: Type) -> Type:
-    """Return a type that is a primitive or null."""
+    """Return a wrapper type: a primitive or null."""
     return Type(primitive.kind, primitive.name, primitive.params, nullable=True)
 
 
 LIST: Final = list_of(DYN)
 MAP: Final = map_of(DYN, DYN)
-
-WELL_KNOWN: Final[Mapping[str, Type]] = MappingProxyType(
-    {
-        "google.protobuf.Any": ANY,
-        "google.protobuf.BoolValue": wrapper(BOOL),
-        "google.protobuf.BytesValue": wrapper(BYTES),
-        "google.protobuf.DoubleValue": wrapper(DOUBLE),
-        "google.protobuf.Duration": DURATION,
-        "google.protobuf.FloatValue": wrapper(DOUBLE),
-        "google.protobuf.Int32Value": wrapper(INT),
-        "google.protobuf.Int64Value": wrapper(INT),
-        "google.protobuf.ListValue": list_of(DYN),
-        "google.protobuf.NullValue": NULL,
-        "google.protobuf.StringValue": wrapper(STRING),
-        "google.protobuf.Struct": map_of(STRING, DYN),
-        "google.protobuf.Timestamp": TIMESTAMP,
-        "google.protobuf.UInt32Value": wrapper(UINT),
-        "google.protobuf.UInt64Value": wrapper(UINT),
-        "google.protobuf.Value": DYN,
-    }
-)
-"""Names that mean a type of the language wherever an object type is named."""

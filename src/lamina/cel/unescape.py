@@ -1,4 +1,4 @@
-"""From a literal as it is written to the text or bytes it stands for."""
+"""The values of string and bytes literals."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _ESCAPE: Final = re.compile(
 
 
 class EscapeError(ValueError):
-    """An escape that stands for nothing."""
+    """An invalid escape sequence."""
 
 
 def text_of(literal: str) -> str:
-    """Return the text a string literal stands for, quotes, prefix and escapes gone."""
+    """Return the text of a string literal, without quotes, prefix and escapes."""
     body, raw = _body(literal)
     return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
 
 
 def bytes_of(literal: str) -> bytes:
-    """Return the bytes a bytes literal stands for; octal and hex escapes are bytes, not characters."""
+    """Return the bytes of a bytes literal; octal and hex escapes are bytes, not characters."""
     body, raw = _body(literal[1:])
     if raw or "\\" not in body:
         return body.encode("utf-8", "surrogatepass")

@@ -1,5 +1,5 @@
 """
-What values are when an expression runs: plain Python ones, as JSON gives them.
+The run-time values: plain Python objects, as decoded from JSON.
 
     null      None            list       list
     bool      bool            map        dict; a BoolMap where keys are bools
@@ -9,9 +9,8 @@ What values are when an expression runs: plain Python ones, as JSON gives them.
     string    str             timestamp  Timestamp
     bytes     bytes
 
-Python's own comparisons are not CEL's: `True == 1`, `nan in [nan]` and
-`{True: 1}[1]` are all wrong here. `equal`, `compare`, `contains` and `find` are
-right for any two values.
+Python's comparisons are not CEL's: `True == 1`, `nan in [nan]` and `{True: 1}[1]`
+differ. `equal`, `compare`, `contains` and `find` follow CEL for all values.
 
 A library's own type is a class with a `cel_type`, compared with Python's `==`.
 """
@@ -24,8 +23,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.numbers import INT_MAX, INT_MIN, UINT_MAX, UInt, general
+from lamina.cel.numbers import INT_MAX, INT_MIN, UINT_MAX, UInt
 from lamina.cel.times import Duration, Timestamp
+from lamina.objects.go_quote import format_float
 
 Value: TypeAlias = Any
 """Any value of the language."""
@@ -33,7 +33,7 @@ Value: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type, as a value: what `type(x)` returns."""
+    """A type as a value: the result of `type(x)`."""
 
     name: str
 
@@ -42,7 +42,7 @@ class TypeValue:
 
 
 class Optional:
-    """A value that may be missing. Those that are missing are all one, `NONE`."""
+    """An optional value. All empty ones are `NONE`."""
 
     __slots__ = ("present", "value")
 
@@ -68,7 +68,7 @@ NONE: Final = Optional(False, None)
 
 
 class CelObject:
-    """The root of types that libraries bring: a name, and equality of one's own."""
+    """The base class of libraries' types: a name, and its own equality."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class CelObject:
 
 
 class Omitted(CelObject):
-    """The value that is left out of whatever it would stand in. There is one, `OMITTED`."""
+    """The value that is left out of lists and maps. The only instance is `OMITTED`."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ OMITTED: Final = Omitted()
 
 
 class _BoolKey:
-    """How a map remembers that a key is a bool, and not the number that Python takes it for."""
+    """The stored form of a bool key, which Python would not distinguish from a number."""
 
     __slots__ = ("value",)
 
@@ -100,7 +100,7 @@ _FALSE: Final = _BoolKey(False)
 
 
 class BoolMap(dict[Any, Any]):
-    """A map that may have `true`, `1` and `false` as three keys. It is read like any other dict."""
+    """A map that distinguishes the keys `true` and `1`. It has the interface of dict."""
 
     __slots__ = ()
 
@@ -137,13 +137,6 @@ def _stored(key: Value) -> Value:
     return _TRUE if key is True else _FALSE if key is False else key
 
 
-def make_map(pairs: list[tuple[Value, Value]]) -> dict[Any, Any]:
-    """Return a map; of two equal keys the later wins."""
-    if any(type(key) is bool for key, _ in pairs):
-        return BoolMap.of(iter(pairs))
-    return dict(pairs)
-
-
 _NAMES: Final[dict[type, TypeValue]] = {
     type(None): TypeValue("null_type"),
     bool: TypeValue("bool"),
@@ -176,16 +169,16 @@ def type_of(value: Value) -> TypeValue:
 
 
 def no_such_overload() -> EvaluationError:
-    """Return the error of an operation that these types do not have."""
+    """Return the error of an operation without a matching overload."""
     return EvaluationError("no such overload")
 
 
 def equal(left: Value, right: Value) -> bool:
     """
-    Return whether two values are the same, whatever their types.
+    Say whether two values of any types are equal.
 
-    Numbers are compared by value across their types, an integer and a double
-    as doubles; NaN equals nothing; values of other different types are not equal.
+    Numbers are compared by value across types, an integer and a double as
+    doubles; NaN equals nothing; other values of different types are not equal.
     """
     one, two = type(left), type(right)
     if one is two:
@@ -206,7 +199,7 @@ def _equal(left: Value, right: Value) -> bool:
     if isinstance(left, (int, float)):
         return isinstance(right, (int, float)) and _order(left, right) == 0
     if isinstance(left, ListWithEquality):
-        # Only the left one is asked, as in Kubernetes: `['b', 'a'] == self.set` goes item by item.
+        # Only the left side decides, as in Kubernetes: `['b', 'a'] == self.set` compares item by item.
         return left.same(right)
     if isinstance(left, list):
         return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
@@ -220,7 +213,7 @@ def _equal(left: Value, right: Value) -> bool:
 
 
 class ListWithEquality(list[Any]):
-    """A list that says itself what it equals: a set, or a list of entries with keys."""
+    """A list with its own equality: a set, or an associative list."""
 
     __slots__ = ()
 
@@ -228,7 +221,7 @@ class ListWithEquality(list[Any]):
         raise NotImplementedError
 
     def joined(self, other: list[Any]) -> list[Any]:
-        """Return what `self + other` is."""
+        """Return `self + other`."""
         raise NotImplementedError
 
 
@@ -237,7 +230,7 @@ def _order(left: float, right: float) -> int | None:
     if isinstance(left, float) or isinstance(right, float):
         if math.isnan(left) or math.isnan(right):
             return None
-        # What does not fit the integer's range is decided before rounding could blur it.
+        # Values out of the integer's range are compared before rounding.
         if isinstance(left, float) is not isinstance(right, float):
             whole, real, sign = (right, left, 1) if isinstance(left, float) else (left, right, -1)
             low, high = (0, UINT_MAX) if isinstance(whole, UInt) else (INT_MIN, INT_MAX)
@@ -250,7 +243,7 @@ def _order(left: float, right: float) -> int | None:
 
 
 def compare(left: Value, right: Value) -> int:
-    """Return -1, 0 or 1 as `left` comes before, with or after `right`, which must have an order."""
+    """Return -1, 0 or 1 for the order of two values; raises where they have none."""
     one, two = type(left), type(right)
     if one is two and (one is int or one is str or one is bytes or one in _ORDERED):
         return -1 if left < right else 1 if left > right else 0
@@ -282,7 +275,7 @@ def find(mapping: dict[Any, Any], key: Value) -> tuple[bool, Value]:
 
 
 def contains(container: Value, item: Value) -> bool:
-    """Return whether an item is in a list, or a key in a map."""
+    """Say whether an item is in a list, or a key in a map."""
     if isinstance(container, list):
         if type(item) is str:
             return item in container
@@ -293,13 +286,13 @@ def contains(container: Value, item: Value) -> bool:
 
 
 def shown(value: Value) -> str:
-    """Return a value as messages name it, such as the key that is missing."""
+    """Return a value as text for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return general(value)
+        return format_float(value)
     if isinstance(value, bytes):
         return "[" + " ".join(map(str, value)) + "]"
     return str(int(value)) if isinstance(value, int) else str(value)

@@ -1,4 +1,4 @@
-"""The command line. Each command is imported when it is asked for, so that `--help` is quick."""
+"""The command line. A command's module is imported when the command is used, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from lamina.errors import ApiError, LaminaError
 
 _COMMANDS = {
     "up": "Run a control plane on the embedded API server.",
-    "run": "Run the families against any cluster.",
-    "agent": "Run the agent of a cluster against its hub.",
-    "get": "List what is rolled out, who is where, and what it waits for.",
-    "watch": "Follow what is rolled out, a line a change.",
-    "revisions": "Show the revisions of an owner, and how they differ.",
-    "rollback": "Return an owner to an earlier revision.",
-    "explain": "Say what would happen next to an object, and why.",
-    "simulate": "Play a change on paper, and say what it would end in.",
+    "run": "Run the controllers of the families against any cluster.",
+    "agent": "Run the agent of a managed cluster against its hub.",
+    "get": "List owners: revision, updated and available targets, status.",
+    "watch": "Watch owners: one line per change of status.",
+    "revisions": "List the revisions of an owner, or compare two.",
+    "rollback": "Roll back an owner to an earlier revision.",
+    "pin": "Pin an owner to a revision.",
+    "unpin": "Let an owner follow new revisions again.",
+    "explain": "Show what the controllers would do next to an object, and why.",
+    "plan": "Preview what an apply of manifests would create, update and delete, step by step.",
+    "simulate": "Simulate a change on a copy of the cluster and report the result.",
     "crds": "Print the CustomResourceDefinitions of the families.",
-    "rbac": "Print the least role that the configured controllers need.",
-    "down": "Stop a control plane that runs in the background.",
-    "status": "Say what runs where.",
-    "clusters": "Add, list and remove the clusters of the running server.",
-    "chaos": "Break things on request, show what is broken, and mend it.",
-    "clock": "Show and wind the clock of the running server.",
+    "rbac": "Print the minimal RBAC roles for the configured controllers.",
+    "down": "Stop a control plane that runs on this machine.",
+    "status": "List the control planes that run on this machine.",
+    "clusters": "Add, list and remove clusters of the running server.",
+    "chaos": "Inject faults, list them, and remove them.",
+    "clock": "Show, advance and speed up the clock of the running server.",
     "kubectl": "Run kubectl against the embedded server.",
-    "backup": "Save the running server's state to a file.",
-    "restore": "Make a data folder out of a backup.",
-    "cel": "Evaluate an expression.",
+    "backup": "Back up the running server's state to a file.",
+    "restore": "Create a data folder from a backup.",
+    "cel": "Evaluate a CEL expression.",
 }
 
 
-class _Lazy(click.Group):
-    """A group whose commands live in modules of the same name."""
+class _LazyGroup(click.Group):
+    """A group whose commands are in modules of the same name."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -44,7 +47,7 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"lamina.cli.{name}"), name)
+        command = getattr(importlib.import_module(f"lamina.cli.commands.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -56,18 +59,18 @@ class _Lazy(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            context.fail(f"there is no command {args[0]!r}; the commands are {', '.join(_COMMANDS)}")
+            context.fail(f"unknown command {args[0]!r}; the commands are {', '.join(_COMMANDS)}")
         return super().resolve_command(context, args)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="lamina %(version)s")
 def cli() -> None:
     """A control plane for change on Kubernetes."""
 
 
 def main() -> None:
-    """Run the command line; an error of ours is a sentence and a hint, not a traceback."""
+    """Run the command line; print a LaminaError as a message and a hint, without a traceback."""
     try:
         code: Any = cli.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -1,1 +1,1 @@
-"""The Kubernetes API, spoken to whoever serves it."""
+"""A client of the Kubernetes API."""

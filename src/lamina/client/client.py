@@ -1,9 +1,9 @@
 """
-The Kubernetes API, spoken to whoever serves it.
+A client of the Kubernetes API.
 
-The client raises the classes the server raises: a Conflict born in a store
-arrives here as a Conflict. Objects are plain dicts, and always say their kind,
-whether or not the server bothered to.
+It raises the same error classes as the embedded server, decoded from the Status
+in the response. Objects are plain dicts and always have `apiVersion` and `kind`,
+even where the server leaves them out.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
-from lamina.client import wire
+from lamina.client import codec
 from lamina.client.discovery import discover, merged
-from lamina.client.ending import EndingTransport
-from lamina.client.transport import Query, Response, Sink, Transport
+from lamina.client.transport.base import Query, Response, Sink, Transport
+from lamina.client.transport.cancellable import CancellableTransport
+from lamina.client.write_guard import WriteGuard
 from lamina.errors import TooManyRequests, UnknownKind, Unreachable
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
@@ -29,14 +31,14 @@ _JSON = "application/json"
 _PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _PAGE = 500
-_PATIENCE = 5
+_MAX_TRIES = 5
 
-What: TypeAlias = Kind | tuple[str, str]
+KindOrName: TypeAlias = Kind | tuple[str, str]
 """A kind, or its API version and name: `("apps/v1", "Deployment")`."""
 
 
 class PatchType(StrEnum):
-    """How a patch is to be read."""
+    """The format of a patch."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -44,7 +46,7 @@ class PatchType(StrEnum):
 
 
 class Listing(NamedTuple):
-    """Objects of one kind at one version. `token` asks for the next page, where there is one."""
+    """Objects of one kind at one resource version. `token` is the continue token of the next page, if any."""
 
     items: tuple[Made, ...]
     version: str
@@ -56,9 +58,8 @@ class Client:
     """
     One identity at one server.
 
-    `manager` is the name under which the server records which fields this
-    client wrote, and what it calls itself. `retried` is told of each request that
-    is sent again, and what the server had answered.
+    `manager` is the field manager and the user agent. `retried` is called with the
+    method and the status code before each retry.
     """
 
     def __init__(
@@ -77,29 +78,29 @@ class Client:
     async def close(self) -> None:
         await self._transport.close()
 
-    def acting_as(self, user: str) -> Client:
-        """Return a client that does what it does as somebody else, if the server lets us."""
+    def impersonating(self, user: str) -> Client:
+        """Return a client that impersonates a user."""
         other = Client(self._transport, manager=self._manager, retried=self._retried)
         other._headers = {**self._headers, "impersonate-user": user}
         other._kinds = self._kinds
         return other
 
-    def ending(self) -> tuple[Client, Callable[[], None]]:
-        """Return a client that does the same, and how to end it: it waits for no answer from then on."""
-        transport = EndingTransport(self._transport)
+    def cancellable(self) -> tuple[Client, Callable[[], None]]:
+        """Return a copy of this client, and a function that cancels its pending and future requests."""
+        transport = CancellableTransport(self._transport)
         other = Client(transport, manager=self._manager, retried=self._retried)
         other._headers, other._kinds = self._headers, self._kinds
         return other, transport.end
 
-    # ── which kinds there are ──
+    # ── discovery ──
 
     @property
-    def known(self) -> Kinds:
-        """Return what was found to be served when it was last asked for."""
+    def known_kinds(self) -> Kinds:
+        """Return the kinds of the last discovery."""
         return self._kinds
 
     async def discover(self) -> Kinds:
-        """Ask the server what it serves, and remember it."""
+        """Fetch the discovery documents and remember the kinds."""
 
         async def fetch(path: str, accept: str) -> bytes:
             return await self.request("GET", path, headers={"accept": accept})
@@ -108,31 +109,41 @@ class Client:
         return self._kinds
 
     async def kind(self, api_version: str, kind: str) -> Kind:
-        """Return what is served under that name; asks the server again before it raises UnknownKind."""
+        """Return the kind with that name; runs discovery again before it raises UnknownKind."""
         found = self._kinds.find(api_version, kind)
         if found is None:
-            asked = self._kinds
+            requested = self._kinds
             async with self._discovering:
-                # Of many who miss something at once, the first asks for all of them.
-                if self._kinds is asked:
+                # One discovery serves all callers that miss a kind at the same time.
+                if self._kinds is requested:
                     await self.discover()
             found = self._kinds.find(api_version, kind)
         if found is None:
             raise UnknownKind(api_version, kind)
         return found
 
+    async def openapi_documents(self) -> Mapping[str, str]:
+        """Return the URL of each OpenAPI v3 document by name, such as `apis/apps/v1`; it changes with the content."""
+        index = await self._request_json("GET", "/openapi/v3")
+        return {name: entry["serverRelativeURL"] for name, entry in index["paths"].items()}
+
+    async def openapi(self, url: str) -> Made:
+        """Return an OpenAPI v3 document."""
+        parts = urlsplit(url)
+        return await self._request_json("GET", unquote(parts.path), query=parse_qsl(parts.query))
+
     # ── reading ──
 
     async def get(self, ref: Ref, *, subresource: str = "", metadata_only: bool = False) -> Made:
-        """Return an object as it is now."""
+        """Return an object."""
         kind = await self.kind(ref.api_version, ref.kind)
         accept = {"accept": _PARTIAL} if metadata_only else None
-        found = await self._ask("GET", wire.path(kind, ref, subresource), headers=accept)
-        return wire.named(found, kind) if metadata_only else found
+        found = await self._request_json("GET", codec.path(kind, ref, subresource), headers=accept)
+        return codec.set_kind(found, kind) if metadata_only else found
 
     async def page(
         self,
-        what: What,
+        what: KindOrName,
         namespace: str = "",
         *,
         labels: str = "",
@@ -144,15 +155,15 @@ class Client:
     ) -> Listing:
         """Return one page of a list; an empty namespace means all of them."""
         kind = await self._resolved(what)
-        query = wire.selection(labels, fields)
+        query = codec.selector_query(labels, fields)
         query += [("limit", str(limit))] if limit else []
         query += [("continue", token)] if token else []
         query += [("resourceVersion", version)] if version else []
         accept = {"accept": _PARTIAL_LIST} if metadata_only else None
-        read = await self._ask("GET", wire.collection(kind, namespace), query=query, headers=accept)
+        read = await self._request_json("GET", codec.collection(kind, namespace), query=query, headers=accept)
         metadata = read.get("metadata") or {}
         return Listing(
-            items=tuple(wire.named(item, kind) for item in read.get("items") or ()),
+            items=tuple(codec.set_kind(item, kind) for item in read.get("items") or ()),
             version=metadata.get("resourceVersion") or "",
             token=metadata.get("continue") or "",
             remaining=metadata.get("remainingItemCount") or 0,
@@ -160,14 +171,14 @@ class Client:
 
     async def list(
         self,
-        what: What,
+        what: KindOrName,
         namespace: str = "",
         *,
         labels: str = "",
         fields: str = "",
         metadata_only: bool = False,
     ) -> Listing:
-        """Return all pages of a list, as of one version."""
+        """Return all pages of a list, at one resource version."""
         page = await self.page(
             what, namespace, labels=labels, fields=fields, limit=_PAGE, metadata_only=metadata_only
         )
@@ -187,7 +198,7 @@ class Client:
 
     async def watch(
         self,
-        what: What,
+        what: KindOrName,
         namespace: str = "",
         *,
         version: str = "",
@@ -198,28 +209,28 @@ class Client:
         seconds: int | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """
-        Yield what happens after a version, bookmarks included, until the server ends the stream.
+        Yield the events after a resource version, bookmarks included, until the server ends the stream.
 
-        With `initial`, what exists comes first, as ADDED, up to a bookmark that
-        carries the annotation `k8s.io/initial-events-end`. An ERROR in the
-        stream is raised; taking up a broken stream again is the caller's business.
+        With `initial`, existing objects come first, as ADDED, up to a bookmark with
+        the annotation `k8s.io/initial-events-end`. An ERROR event is raised; the
+        caller has to resume a broken watch.
         """
         kind = await self._resolved(what)
-        query = wire.watching(version, initial, labels, fields, seconds)
+        query = codec.watch_query(version, initial, labels, fields, seconds)
         response = await self._open(kind, namespace, query, metadata_only)
         try:
-            rest = b""
-            async for piece in response.stream():
-                lines, rest = wire.lines(rest, piece)
+            remainder = b""
+            async for chunk in response.stream():
+                lines, remainder = codec.lines(remainder, chunk)
                 for line in lines:
-                    yield wire.told(kind, line)
+                    yield codec.watch_event(kind, line)
         finally:
             await response.close()
 
     async def follow(
         self,
-        what: What,
-        hear: wire.Hear,
+        what: KindOrName,
+        on_event: codec.EventHandler,
         namespace: str = "",
         *,
         version: str = "",
@@ -230,38 +241,46 @@ class Client:
         seconds: int | None = None,
     ) -> None:
         """
-        Tell somebody what a watch yields, and return when it ends.
+        Call `on_event` with each event of a watch, and return when it ends.
 
-        A server in this process tells them itself, without our waking up for it.
+        An embedded server calls it directly, without waking this task.
         """
         kind = await self._resolved(what)
-        query = wire.watching(version, initial, labels, fields, seconds)
+        query = codec.watch_query(version, initial, labels, fields, seconds)
         response = await self._open(kind, namespace, query, metadata_only)
         push_to: Callable[[Sink], None] | None = getattr(response, "push_to", None)
         if push_to is not None:
-            push_to(partial(wire.pushed, kind, hear))
+            push_to(partial(codec.push_events, kind, on_event))
         try:
-            rest = b""
-            async for piece in response.stream():
-                lines, rest = wire.lines(rest, piece)
+            remainder = b""
+            async for chunk in response.stream():
+                lines, remainder = codec.lines(remainder, chunk)
                 for line in lines:
-                    hear(wire.told(kind, line))
+                    on_event(codec.watch_event(kind, line))
         finally:
             await response.close()
 
     async def _open(self, kind: Kind, namespace: str, query: Query, metadata_only: bool) -> Response:
         headers = {**self._headers, "accept": _PARTIAL if metadata_only else _JSON}
-        return await self._send("GET", wire.collection(kind, namespace), query, headers, None, streams=True)
+        return await self._send("GET", codec.collection(kind, namespace), query, headers, None, streams=True)
 
     # ── writing ──
 
     async def create(
-        self, obj: Obj, *, dry_run: bool = False, manager: str | None = None, validation: str = ""
+        self,
+        obj: Obj,
+        *,
+        dry_run: bool = False,
+        manager: str | None = None,
+        validation: str = "",
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """Make a new object, and return it as the server stored it."""
+        """Create an object, and return it as stored."""
         kind = await self.kind(obj.get("apiVersion") or "", obj.get("kind") or "")
-        query = self._written(manager, dry_run, validation)
-        return await self._ask("POST", wire.collection(kind, meta.namespace(obj)), query=query, body=obj)
+        query = self._write_query(manager, dry_run, validation)
+        return await self._request_json(
+            "POST", codec.collection(kind, meta.namespace(obj)), query=query, body=obj, guard=guard
+        )
 
     async def update(
         self,
@@ -271,12 +290,15 @@ class Client:
         dry_run: bool = False,
         manager: str | None = None,
         validation: str = "",
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """Put an object in the place of the one with its name; Conflict if that has moved on."""
+        """Replace an object; Conflict if its resource version is stale."""
         ref = meta.ref(obj)
         kind = await self.kind(ref.api_version, ref.kind)
-        query = self._written(manager, dry_run, validation)
-        return await self._ask("PUT", wire.path(kind, ref, subresource), query=query, body=obj)
+        query = self._write_query(manager, dry_run, validation)
+        return await self._request_json(
+            "PUT", codec.path(kind, ref, subresource), query=query, body=obj, guard=guard
+        )
 
     async def patch(
         self,
@@ -288,24 +310,35 @@ class Client:
         dry_run: bool = False,
         manager: str | None = None,
         validation: str = "",
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """Change an object by a patch."""
+        """Patch an object."""
         kind = await self.kind(ref.api_version, ref.kind)
-        return await self._ask(
+        return await self._request_json(
             "PATCH",
-            wire.path(kind, ref, subresource),
-            query=self._written(manager, dry_run, validation),
+            codec.path(kind, ref, subresource),
+            query=self._write_query(manager, dry_run, validation),
             headers={"content-type": how.value},
             body=patch,
+            guard=guard,
         )
 
     async def post(
-        self, ref: Ref, body: Obj, *, subresource: str, dry_run: bool = False, manager: str | None = None
+        self,
+        ref: Ref,
+        body: Obj,
+        *,
+        subresource: str,
+        dry_run: bool = False,
+        manager: str | None = None,
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """Hand something to a subresource: a Binding, an Eviction, a TokenRequest."""
+        """Post to a subresource: a Binding, an Eviction, a TokenRequest."""
         kind = await self.kind(ref.api_version, ref.kind)
-        query = self._written(manager, dry_run, "")
-        return await self._ask("POST", wire.path(kind, ref, subresource), query=query, body=body)
+        query = self._write_query(manager, dry_run, "")
+        return await self._request_json(
+            "POST", codec.path(kind, ref, subresource), query=query, body=body, guard=guard
+        )
 
     async def apply(
         self,
@@ -316,18 +349,20 @@ class Client:
         subresource: str = "",
         dry_run: bool = False,
         validation: str = "",
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """State the fields somebody cares about; Conflict if another manager differs, unless forced."""
+        """Apply an object server-side; Conflict if another manager owns a field, unless forced."""
         ref = meta.ref(obj)
         kind = await self.kind(ref.api_version, ref.kind)
-        query = self._written(manager, dry_run, validation)
+        query = self._write_query(manager, dry_run, validation)
         query += [("force", "true")] if force else []
-        return await self._ask(
+        return await self._request_json(
             "PATCH",
-            wire.path(kind, ref, subresource),
+            codec.path(kind, ref, subresource),
             query=query,
             headers={"content-type": "application/apply-patch+yaml"},
             body=obj,
+            guard=guard,
         )
 
     async def delete(
@@ -339,23 +374,24 @@ class Client:
         propagation: str = "",
         grace: int | None = None,
         dry_run: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Made:
         """
-        Ask for the end of an object.
+        Delete an object.
 
-        Returns the object if something still holds it, and a Status if it is
-        gone. Conflict if it is not the one with that uid and version.
+        Returns the object if finalizers or a grace period keep it, and a Status if it
+        is gone. Conflict if its uid or resource version differs.
         """
         kind = await self.kind(ref.api_version, ref.kind)
-        options = wire.delete_options(propagation, grace, dry_run)
+        options = codec.delete_options(propagation, grace, dry_run)
         conditions = {"uid": uid, "resourceVersion": version}
         if uid or version:
             options["preconditions"] = {field: value for field, value in conditions.items() if value}
-        return await self._ask("DELETE", wire.path(kind, ref), body=options)
+        return await self._request_json("DELETE", codec.path(kind, ref), body=options, guard=guard)
 
     async def delete_collection(
         self,
-        what: What,
+        what: KindOrName,
         namespace: str = "",
         *,
         labels: str = "",
@@ -363,17 +399,19 @@ class Client:
         propagation: str = "",
         grace: int | None = None,
         dry_run: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Made:
-        """Ask for the end of every object that matches, and return what the server says about it."""
+        """Delete every object that matches, and return the server's response."""
         kind = await self._resolved(what)
-        return await self._ask(
+        return await self._request_json(
             "DELETE",
-            wire.collection(kind, namespace),
-            query=wire.selection(labels, fields),
-            body=wire.delete_options(propagation, grace, dry_run),
+            codec.collection(kind, namespace),
+            query=codec.selector_query(labels, fields),
+            body=codec.delete_options(propagation, grace, dry_run),
+            guard=guard,
         )
 
-    # ── anything else ──
+    # ── other requests ──
 
     async def request(
         self,
@@ -383,12 +421,15 @@ class Client:
         query: Query = (),
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
+        guard: WriteGuard | None = None,
     ) -> bytes:
-        """Send any request, and return the body of its answer; raises what the server refuses."""
-        response = await self._send(method, path, query, {**self._headers, **(headers or {})}, body)
+        """Send any request, and return the response body; raises the error of a failed one."""
+        response = await self._send(
+            method, path, query, {**self._headers, **(headers or {})}, body, guard=guard
+        )
         return await response.read()
 
-    async def _ask(
+    async def _request_json(
         self,
         method: str,
         path: str,
@@ -396,20 +437,19 @@ class Client:
         query: Query = (),
         headers: Mapping[str, str] | None = None,
         body: Obj | Sequence[Obj] | None = None,
+        guard: WriteGuard | None = None,
     ) -> Made:
         sent = self._headers if headers is None else {**self._headers, **headers}
         if body is not None and "content-type" not in sent:
             sent = {**sent, "content-type": _JSON}
         payload = orjson.dumps(body) if body is not None else None
-        response = await self._send(method, path, query, sent, payload)
+        response = await self._send(method, path, query, sent, payload, guard=guard)
         try:
             read = orjson.loads(await response.read())
         except orjson.JSONDecodeError as error:
-            raise Unreachable(
-                f"{method} {path} was answered with something that is no JSON: {error}"
-            ) from error
+            raise Unreachable(f"{method} {path} returned invalid JSON: {error}") from error
         if not isinstance(read, dict):
-            raise Unreachable(f"{method} {path} was answered with something that is no object")
+            raise Unreachable(f"{method} {path} returned no JSON object")
         return read
 
     async def _send(
@@ -420,29 +460,30 @@ class Client:
         headers: Mapping[str, str],
         body: bytes | None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:
-        """Send a request; where the server says to come back later, come back then."""
-        for tries_left in reversed(range(_PATIENCE)):
+        """Send a request; retry as `Retry-After` asks."""
+        for tries_left in reversed(range(_MAX_TRIES)):
             response = await self._transport.request(
-                method, path, query=query, headers=headers, body=body, streams=streams
+                method, path, query=query, headers=headers, body=body, streams=streams, guard=guard
             )
             if 200 <= response.status < 300:
                 return response
-            refused = await wire.refusal(response)
-            if not (isinstance(refused, TooManyRequests) and refused.retry_after is not None and tries_left):
+            error = await codec.api_error(response)
+            if not (isinstance(error, TooManyRequests) and error.retry_after is not None and tries_left):
                 try:
-                    raise refused
+                    raise error
                 finally:
-                    # It knows where it was raised. If that knew it, too, both would stay, with all they know.
-                    del refused
-            await asyncio.sleep(refused.retry_after)
+                    # A reference from the error to itself through its traceback would keep all frames alive.
+                    del error
+            await asyncio.sleep(error.retry_after)
             self._retried(method, response.status)
-        raise AssertionError("the last try either answers or raises")
+        raise AssertionError("the last try returns or raises")
 
-    async def _resolved(self, what: What) -> Kind:
+    async def _resolved(self, what: KindOrName) -> Kind:
         return what if isinstance(what, Kind) else await self.kind(*what)
 
-    def _written(self, manager: str | None, dry_run: bool, validation: str) -> wire.Pairs:
+    def _write_query(self, manager: str | None, dry_run: bool, validation: str) -> codec.Pairs:
         query = [("fieldManager", manager or self._manager)]
         query += [("dryRun", "All")] if dry_run else []
         query += [("fieldValidation", validation)] if validation else []

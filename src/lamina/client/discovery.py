@@ -1,8 +1,7 @@
 """
-Which kinds a server serves, as it says itself.
+Discovery: which kinds a server serves.
 
-One request to each of two documents where the server offers them aggregated;
-one for each group and version where it does not.
+Aggregated discovery takes two requests; without it, each group version takes one.
 """
 
 from __future__ import annotations
@@ -21,46 +20,46 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 _ACCEPT = f"{AGGREGATED},application/json"
 
 Fetch: TypeAlias = Callable[[str, str], Coroutine[Any, Any, bytes]]
-"""Gets a path, given what to accept."""
+"""Gets a path with an Accept header."""
 
 
 class Discovered(NamedTuple):
-    """What is served, and the groups and versions whose answer cannot be relied on at the moment."""
+    """The served kinds, and the group versions whose discovery is stale or failed."""
 
     kinds: Kinds
-    uncertain: frozenset[str]
+    stale: frozenset[str]
 
 
 async def discover(fetch: Fetch) -> Discovered:
-    """Return everything a server serves, preferred versions first."""
+    """Return all served kinds, preferred versions first."""
     core, groups = await asyncio.gather(fetch("/api", _ACCEPT), fetch("/apis", _ACCEPT))
     read = _read(core, groups)
-    return read if isinstance(read, Discovered) else await _one_by_one(fetch, *read)
+    return read if isinstance(read, Discovered) else await _unaggregated(fetch, *read)
 
 
 @lru_cache(maxsize=32)
 def _read(core: bytes, groups: bytes) -> Discovered | tuple[Mapping[str, Any], Mapping[str, Any]]:
     """
-    Return what aggregated documents say, or the documents if they are not; the same bytes give the same values.
+    Decode aggregated documents; returns the documents themselves if they are not aggregated.
 
-    Servers of the same kinds are many where there are many at all, and each is asked again and again.
+    Cached by content: many clusters serve the same kinds, and discovery repeats.
     """
     documents = _document(core), _document(groups)
     if any(document.get("kind") != "APIGroupDiscoveryList" for document in documents):
         return documents
-    found: list[Kind] = []
-    uncertain: set[str] = set()
+    kinds: list[Kind] = []
+    stale: set[str] = set()
     for document in documents:
         for group in document.get("items") or ():
-            found.extend(_aggregated(group, uncertain))
-    return Discovered(Kinds(found), frozenset(uncertain))
+            kinds.extend(_aggregated(group, stale))
+    return Discovered(Kinds(kinds), frozenset(stale))
 
 
 def merged(old: Kinds, new: Discovered) -> Kinds:
-    """Return what is served now, keeping what was known of a group while nobody answers for it."""
-    if not new.uncertain:
+    """Return the served kinds; kinds of a group whose discovery failed are kept from before."""
+    if not new.stale:
         return new.kinds
-    kept = [kind for kind in old.versions() if kind.api_version in new.uncertain]
+    kept = [kind for kind in old.versions() if kind.api_version in new.stale]
     return Kinds([*new.kinds.versions(), *kept])
 
 
@@ -68,18 +67,18 @@ def _document(body: bytes) -> Mapping[str, Any]:
     try:
         read = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Unreachable(f"the server's discovery document is no JSON: {error}") from error
+        raise Unreachable(f"the server's discovery document is invalid JSON: {error}") from error
     if not isinstance(read, dict):
         raise Unreachable("the server's discovery document is no object")
     return read
 
 
-def _aggregated(group: Mapping[str, Any], uncertain: set[str]) -> Iterator[Kind]:
+def _aggregated(group: Mapping[str, Any], stale: set[str]) -> Iterator[Kind]:
     name = (group.get("metadata") or {}).get("name") or ""
     for version in group.get("versions") or ():
         api_version = f"{name}/{version['version']}" if name else version["version"]
         if version.get("freshness") == "Stale":
-            uncertain.add(api_version)
+            stale.add(api_version)
         for resource in version.get("resources") or ():
             kind = (resource.get("responseKind") or {}).get("kind")
             if kind:
@@ -96,7 +95,7 @@ def _aggregated(group: Mapping[str, Any], uncertain: set[str]) -> Iterator[Kind]
                 )
 
 
-async def _one_by_one(fetch: Fetch, core: Mapping[str, Any], groups: Mapping[str, Any]) -> Discovered:
+async def _unaggregated(fetch: Fetch, core: Mapping[str, Any], groups: Mapping[str, Any]) -> Discovered:
     wanted = [(version, f"/api/{version}") for version in core.get("versions") or ()]
     for group in groups.get("groups") or ():
         versions = [version["groupVersion"] for version in group.get("versions") or ()]
@@ -104,22 +103,22 @@ async def _one_by_one(fetch: Fetch, core: Mapping[str, Any], groups: Mapping[str
         if preferred in versions:
             versions = [preferred, *(version for version in versions if version != preferred)]
         wanted += [(version, f"/apis/{version}") for version in versions]
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(fetch(path, "application/json") for _, path in wanted), return_exceptions=True
     )
-    found: list[Kind] = []
-    uncertain: set[str] = set()
-    for (api_version, _), answer in zip(wanted, answers, strict=True):
-        if isinstance(answer, ApiError | Unreachable):
-            uncertain.add(api_version)
-        elif isinstance(answer, BaseException):
-            raise answer
+    kinds: list[Kind] = []
+    stale: set[str] = set()
+    for (api_version, _), response in zip(wanted, responses, strict=True):
+        if isinstance(response, ApiError | Unreachable):
+            stale.add(api_version)
+        elif isinstance(response, BaseException):
+            raise response
         else:
-            found.extend(_listed(api_version, _document(answer).get("resources") or ()))
-    return Discovered(Kinds(found), frozenset(uncertain))
+            kinds.extend(_kinds(api_version, _document(response).get("resources") or ()))
+    return Discovered(Kinds(kinds), frozenset(stale))
 
 
-def _listed(api_version: str, resources: Sequence[Mapping[str, Any]]) -> Iterator[Kind]:
+def _kinds(api_version: str, resources: Sequence[Mapping[str, Any]]) -> Iterator[Kind]:
     below: dict[str, set[str]] = {}
     for resource in resources:
         plural, slash, subresource = resource["name"].partition("/")

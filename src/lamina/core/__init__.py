@@ -1,6 +1,5 @@
 """
-The shared idea: how deciding is put into values.
+What families and actors share: controllers, revisions, rollouts, ownership and health, as values.
 
-Nothing here does anything. A world goes in, a plan comes out, and what lies
-between is ordinary functions.
+It has no I/O and knows no family: functions return a plan for a world.
 """

@@ -1,8 +1,7 @@
 """
-What somebody wants to write, judged before it is written: a check, as a value.
+Admission checks, as values: a request in, a response out.
 
-An API server asks about a write and waits for the answer. Whether there is a
-server to ask, and how it gets here, is somebody else's business.
+The embedded server calls a check directly; any other server calls it through a webhook.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from msgspec import Struct
 from lamina.objects.types import GroupKind, Obj
 
 
-class Absence(StrEnum):
-    """What becomes of a write while nobody is there to judge it."""
+class FailurePolicy(StrEnum):
+    """What a server does with a write while the check does not answer."""
 
     LETS_PASS = "Ignore"
     REFUSES = "Fail"
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class AdmissionRequest(Struct, frozen=True, kw_only=True):
     """
-    A write that somebody wants to make.
+    A write, before it is stored.
 
-    `new` is the object as it would be, `old` as it is; each is empty where there
-    is none. `user` is who asks, as the server tells it: username, uid, groups, extra.
+    `new` is the object as it would be stored, `old` as it is; each is empty where there
+    is none. `user` is the userInfo of the request: username, uid, groups, extra.
     """
 
     operation: str
@@ -39,40 +38,40 @@ class Attempt(Struct, frozen=True, kw_only=True):
     user: Obj
 
 
-class Leave(Struct, frozen=True, kw_only=True):
-    """What the writer has to be allowed: the attributes of a resource to be reviewed, and what is said otherwise."""
+class AccessCheck(Struct, frozen=True, kw_only=True):
+    """A right that the user has to have: the resource attributes of an access review, and the refusal without it."""
 
     attributes: Obj
     refusal: str
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
-    """What comes of it: a refusal in a sentence, or none, what the writer is warned of, and what has to be asked."""
+class AdmissionResponse(Struct, frozen=True, kw_only=True):
+    """The result of a check: a refusal, or none, warnings, and a right that the user has to have."""
 
     refusal: str = ""
     warnings: tuple[str, ...] = ()
-    leave: Leave | None = None
+    leave: AccessCheck | None = None
 
 
-FINE = Verdict()
+ALLOWED = AdmissionResponse()
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class AdmissionCheck(Struct, frozen=True, kw_only=True):
     """
-    One question that servers ask about writes.
+    One check of writes.
 
-    `name` is what it is called in a refusal, and `path` where it is answered.
-    `rules` say which writes it is about, and `conditions`, where a server is
-    elsewhere and asking is dear, which of those: rules and match conditions of a
-    webhook. `ours` is an expression that is true of what we write ourselves out of
-    what was judged before.
+    `name` is that of the webhook, and `path` its path; `configuration` names the
+    ValidatingWebhookConfiguration that it is registered in. `rules` select writes, and
+    `conditions` some of those: rules and match conditions of a webhook. `ours` is an
+    expression that is true of writes of our controllers, whose content was checked before.
     """
 
     name: str
     path: str
     rules: tuple[Obj, ...]
-    judge: Callable[[Attempt], Verdict]
-    absence: Absence = Absence.LETS_PASS
+    judge: Callable[[AdmissionRequest], AdmissionResponse]
+    absence: FailurePolicy = FailurePolicy.LETS_PASS
     conditions: tuple[Obj, ...] = ()
     ours: str = ""
     seconds: int = 5
+    configuration: str = "lamina"

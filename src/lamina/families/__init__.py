@@ -1,1 +1,5 @@
-"""The designs that people already use, each a thin translation of the one idea in core."""
+"""
+Families: Metacontroller, Open Cluster Management's ManifestWorkReplicaSets, Package Operator's ObjectSets.
+
+Each maps its kinds and conditions to core.
+"""

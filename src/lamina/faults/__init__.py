@@ -1,29 +1,28 @@
 """
-What is to go wrong between a client and a server, as data.
+Fault injection between a client and a server, as data.
 
-A fault says which requests it is about and what happens to them. A table of
-faults is consulted by the embedded server before it routes anything, and by a
-transport that breaks things on the way to any other server. Nothing here knows
-a kind.
+A fault selects requests and says what happens to them. The embedded server
+consults a table of faults before routing, and a client transport does so for any
+other server. Nothing here knows a kind.
 """
 
 from lamina.faults.fault import LONGEST, Cut, Expire, Fault, Refuse, Silence, Slow, Stale, read_fault, shown
-from lamina.faults.request import VERBS, Asked, asked
+from lamina.faults.request import VERBS, RequestAttributes, attributes_of
 from lamina.faults.table import Faults
 
 __all__ = [
     "LONGEST",
     "VERBS",
-    "Asked",
     "Cut",
     "Expire",
     "Fault",
     "Faults",
     "Refuse",
+    "RequestAttributes",
     "Silence",
     "Slow",
     "Stale",
-    "asked",
+    "attributes_of",
     "read_fault",
     "shown",
 ]

@@ -1,11 +1,11 @@
-"""What a request asks for, as far as faults tell requests apart."""
+"""The attributes of a request that faults select by."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lamina.objects.routes import take_apart
+from lamina.objects.api_paths import parse_resource_path
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
@@ -13,13 +13,13 @@ _ON_OBJECT = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 _ON_KIND = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
-class Asked(NamedTuple):
+class RequestAttributes(NamedTuple):
     """
-    One request: its verb, the plural it is about (none for a page), what is below the object, who asks.
+    One request: verb, resource (empty for a non-resource path), subresource, path, user.
 
-    `resumes` says whether it goes on where an earlier answer ended: at a version
-    or with a token that only a server that remembers can understand. `opens` says
-    whether it is a watch that tells first what exists, and marks the end of that.
+    `resumes` says whether it needs history: it continues from a resource version or a
+    continue token. `opens` says whether it is a watch that first sends existing
+    objects and a bookmark after them.
     """
 
     verb: str
@@ -31,11 +31,11 @@ class Asked(NamedTuple):
     opens: bool = False
 
 
-def asked(method: str, path: str, query: Mapping[str, str], user: str = "") -> Asked:
-    """Return what a request asks for; `query` has the first value of each parameter."""
-    parts = take_apart(path)
+def attributes_of(method: str, path: str, query: Mapping[str, str], user: str = "") -> RequestAttributes:
+    """Return the attributes of a request; `query` has the first value of each parameter."""
+    parts = parse_resource_path(path)
     if parts is None:
-        return Asked("get", "", "", path, user)
+        return RequestAttributes("get", "", "", path, user)
     watching = method == "GET" and (parts.watch or (not parts.name and _is_set(query, "watch")))
     if watching:
         verb = "watch"
@@ -43,8 +43,8 @@ def asked(method: str, path: str, query: Mapping[str, str], user: str = "") -> A
         verb = "create"
     else:
         verb = (_ON_OBJECT if parts.name else _ON_KIND).get(method, "get")
-    opens = watching and _opens(query)
-    return Asked(verb, parts.plural, parts.subresource, path, user, _resumes(verb, query), opens)
+    opens = watching and _sends_initial_events(query)
+    return RequestAttributes(verb, parts.plural, parts.subresource, path, user, _resumes(verb, query), opens)
 
 
 def _resumes(verb: str, query: Mapping[str, str]) -> bool:
@@ -56,13 +56,13 @@ def _resumes(verb: str, query: Mapping[str, str]) -> bool:
     )
 
 
-def _opens(query: Mapping[str, str]) -> bool:
-    asked = (
+def _sends_initial_events(query: Mapping[str, str]) -> bool:
+    wanted = (
         _is_set(query, "sendInitialEvents")
         if query.get("sendInitialEvents")
         else not _resumes("watch", query)
     )
-    return asked and _is_set(query, "allowWatchBookmarks")
+    return wanted and _is_set(query, "allowWatchBookmarks")
 
 
 def _is_set(query: Mapping[str, str], name: str) -> bool:

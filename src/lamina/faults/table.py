@@ -1,8 +1,8 @@
 """
-The faults in force, and what they do to one request.
+The active faults, and what they do to a request.
 
-Empty, a table is false and costs nothing. A fault that is taken back lets go
-of whoever it holds.
+An empty table is false and costs nothing. Removing a fault releases the requests
+that it holds back.
 """
 
 from __future__ import annotations
@@ -15,37 +15,31 @@ from itertools import count
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lamina.errors import (
-    ApiError,
-    InternalError,
-    TooManyRequests,
-    Unavailable,
-    from_status,
-)
+from lamina.errors import ApiError, InternalError, TooManyRequests, Unavailable, from_status
 from lamina.faults.fault import Cut, Fault, Refuse, Silence, Slow, Stale, checked
-from lamina.faults.request import Asked
-from lamina.faults.streams import cut_short, held_back
+from lamina.faults.request import RequestAttributes
+from lamina.faults.watch_faults import cut_short, delayed
 
 
 class Entry(Struct):
-    """A fault in force: how many requests it was about, and how many of them it met."""
+    """An active fault: how many requests it selected, and how many of them it was applied to."""
 
     fault: Fault
     came: int = 0
     met: int = 0
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    removed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Faults:
-    """What is to go wrong, in the order it was asked for."""
+    """The active faults, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self.in_force: Mapping[str, Entry] = self._entries
-        """The same, by id, for whoever has to know in no time whether there are any."""
+        """The faults by id; callers test it for emptiness on the hot path."""
         self._numbers = count(1)
         self.added: Callable[[Entry], None] = lambda entry: None
-        """Is told of every fault that comes."""
+        """Called with every fault that is added."""
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -55,10 +49,10 @@ class Faults:
         return tuple(self._entries.values())
 
     def add(self, fault: Fault) -> Fault:
-        """Put a fault in force, in the place of the one with its id, and return it with the id it is known by."""
+        """Activate a fault, replacing the one with its id, and return it with its id."""
         checked(fault)
         if not fault.id:
-            fault = replace(fault, id=self._free_name(type(fault).__name__.lower()))
+            fault = replace(fault, id=self._unused_id(type(fault).__name__.lower()))
         self.remove(fault.id)
         entry = Entry(fault)
         if not (isinstance(fault, Cut) and not fault.events):
@@ -66,65 +60,65 @@ class Faults:
         self.added(entry)
         return fault
 
-    def _free_name(self, word: str) -> str:
+    def _unused_id(self, word: str) -> str:
         return next(name for number in self._numbers if (name := f"{word}-{number}") not in self._entries)
 
     def remove(self, name: str) -> bool:
-        """Take a fault back, and say whether it was there."""
+        """Remove a fault, and return whether it was active."""
         entry = self._entries.pop(name, None)
         if entry is not None:
-            entry.gone.set()
+            entry.removed.set()
         return entry is not None
 
     def clear(self) -> None:
         for name in list(self._entries):
             self.remove(name)
 
-    def meet(self, request: Asked) -> Meeting:
-        """Return what a request meets with."""
-        return Meeting(request, [entry for entry in self._entries.values() if hits(entry, request)])
+    def match(self, request: RequestAttributes) -> RequestFaults:
+        """Return the faults that apply to a request."""
+        return RequestFaults(request, [entry for entry in self._entries.values() if applies(entry, request)])
 
 
-def hits(entry: Entry, request: Asked) -> bool:
-    """Say whether a fault hits a request, and count it."""
+def applies(entry: Entry, request: RequestAttributes) -> bool:
+    """Return whether a fault applies to a request, and count it."""
     fault = entry.fault
-    if not fault.is_about(request) or (fault.times and entry.met >= fault.times):
+    if not fault.selects(request) or (fault.times and entry.met >= fault.times):
         return False
     number, entry.came = entry.came, entry.came + 1
-    if not fault.takes(number):
+    if not fault.applies_to(number):
         return False
     entry.met += 1
     return True
 
 
-class Meeting:
-    """The faults that one request meets with, and what they do to it, step by step."""
+class RequestFaults:
+    """The faults that apply to one request, and their effects in order."""
 
-    def __init__(self, request: Asked, entries: Sequence[Entry]) -> None:
+    def __init__(self, request: RequestAttributes, entries: Sequence[Entry]) -> None:
         self.request, self.entries = request, entries
 
     async def before(self) -> None:
-        """Hold a request up, or raise what it is refused with, before it is carried out."""
+        """Delay or refuse a request before it is processed."""
         for entry in self.entries:
             match entry.fault:
                 case Silence(after=False):
-                    await entry.gone.wait()
+                    await entry.removed.wait()
                 case Slow(seconds=seconds):
                     await _pause(entry, seconds)
                 case Refuse(after=False) as refuse:
                     raise refusal(refuse)
 
     async def after(self) -> None:
-        """Do the same once it has been carried out, so that nobody knows that it was."""
+        """Delay or refuse the response after the request was processed, so that the client cannot know that it was."""
         for entry in self.entries:
             match entry.fault:
                 case Silence(after=True):
-                    await entry.gone.wait()
+                    await entry.removed.wait()
                 case Refuse(after=True) as refuse:
                     raise refusal(refuse)
 
     def find(self, kind: type[Fault]) -> Entry | None:
-        """Return the first fault of a sort."""
+        """Return the first fault of a type."""
         return next((entry for entry in self.entries if isinstance(entry.fault, kind)), None)
 
     @property
@@ -132,49 +126,49 @@ class Meeting:
         return any(isinstance(entry.fault, Cut | Stale) for entry in self.entries)
 
     async def stream(self, source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Yield a watch as it is with these faults: cut short, or late."""
+        """Yield a watch with these faults applied: cut short or delayed."""
         async with AsyncExitStack() as closing:
             pieces = source
             for entry in self.entries:
-                _close_in_the_end(closing, pieces)
+                _close_at_exit(closing, pieces)
                 match entry.fault:
                     case Cut(events=events):
                         pieces = cut_short(pieces, events, opens=self.request.opens)
                     case Stale(seconds=seconds, versions=None):
-                        pieces = held_back(pieces, seconds, entry.gone, opens=self.request.opens)
-            _close_in_the_end(closing, pieces)
+                        pieces = delayed(pieces, seconds, entry.removed, opens=self.request.opens)
+            _close_at_exit(closing, pieces)
             async for piece in pieces:
                 yield piece
 
 
-def _close_in_the_end(closing: AsyncExitStack, pieces: AsyncIterator[bytes]) -> None:
+def _close_at_exit(closing: AsyncExitStack, pieces: AsyncIterator[bytes]) -> None:
     close = getattr(pieces, "aclose", None)
     if close is not None:
         closing.push_async_callback(close)
 
 
 async def _pause(entry: Entry, seconds: float) -> None:
-    """Wait, unless the fault is taken back before."""
+    """Wait, unless the fault is removed before."""
     try:
         async with asyncio.timeout(seconds):
-            await entry.gone.wait()
+            await entry.removed.wait()
     except TimeoutError:
         pass
 
 
 def refusal(refuse: Refuse) -> ApiError:
-    """Return what a request is refused with."""
-    why = f"fault {refuse.id} asked for it" if refuse.id else "a fault asked for it"
+    """Return the error that a request is refused with."""
+    message = f"injected by fault {refuse.id}" if refuse.id else "injected by a fault"
     after = refuse.retry_after
     match refuse.code:
         case 429:
             after = 1 if after is None else after
-            error: ApiError = TooManyRequests(f"Too many requests, please try again later: {why}")
+            error: ApiError = TooManyRequests(f"Too many requests, please try again later: {message}")
         case 500:
-            error = InternalError(f"Internal error occurred: {why}")
+            error = InternalError(f"Internal error occurred: {message}")
         case 503:
-            error = Unavailable(f"the server is currently unable to handle the request: {why}")
+            error = Unavailable(f"the server is currently unable to handle the request: {message}")
         case code:
-            error = from_status({"message": f"the server answered {code}: {why}"}, code)
+            error = from_status({"message": f"the server answered {code}: {message}"}, code)
     error.retry_after = after or None
     return error

@@ -1,1 +1,1 @@
-"""Hooks in Python: what a user's file imports, and how it is run beside a control plane."""
+"""Hooks in Python: the SDK that a hooks file imports, and the processes that run it."""

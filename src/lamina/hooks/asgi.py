@@ -1,8 +1,8 @@
 """
-Hooks as a web application, for those who want the webhook: plain ASGI, for any server of it.
+Hooks as an ASGI application, for deployments that call them as webhooks.
 
 A controller's sync hook is at `/NAME/sync`, and so on; `Hook.manifest` with the
-address of the server makes the object that calls it there.
+server's address returns the object that calls it there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from lamina.hooks.asking import arguments, reply
+from lamina.hooks.call import arguments, reply
 from lamina.hooks.sdk import Hook, Later
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -25,15 +25,15 @@ _JSON, _TEXT = b"application/json", b"text/plain; charset=utf-8"
 
 
 def asgi(*hooks: Hook) -> Application:
-    """Return a web application that answers for these controllers; it says `ok` at `/healthz`."""
+    """Return an ASGI application that serves the hooks of these controllers; `/healthz` returns `ok`."""
     by_name = {hook.name: hook for hook in hooks}
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _lifespan(receive, send)
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"hooks are asked over http, not {scope['type']}")
+            raise NotImplementedError(f"hooks are called over http, not {scope['type']}")
         path, method = str(scope["path"]).strip("/"), scope["method"]
         if path == "healthz":
             await _answer(send, 200, b"ok", _TEXT)
@@ -41,23 +41,25 @@ def asgi(*hooks: Hook) -> Application:
         name, _, purpose = path.rpartition("/")
         hook = by_name.get(name)
         if hook is None or purpose not in hook.functions:
-            known = ", ".join(f"/{one.name}/{what}" for one in hooks for what in one.functions)
-            await _answer(send, 404, f"there is no /{path}; there is {known}\n".encode(), _TEXT)
+            known = ", ".join(
+                f"/{one.name}/{purpose_name}" for one in hooks for purpose_name in one.functions
+            )
+            await _answer(send, 404, f"unknown path: /{path}; the hooks are {known}\n".encode(), _TEXT)
         elif method != "POST":
-            await _answer(send, 405, b"hooks are asked with POST\n", _TEXT, (b"allow", b"POST"))
+            await _answer(send, 405, b"hooks are called with POST\n", _TEXT, (b"allow", b"POST"))
         else:
-            await _ask(send, hook, purpose, await _body(receive))
+            await _call(send, hook, purpose, await _body(receive))
 
     return application
 
 
-async def _ask(send: Send, hook: Hook, purpose: str, body: bytes) -> None:
+async def _call(send: Send, hook: Hook, purpose: str, body: bytes) -> None:
     function = hook.functions[purpose]
     try:
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments(function, body))
         else:
-            # In a thread: a hook that takes its time holds up nobody else.
+            # In a thread, so that a slow hook does not block the others.
             result = await asyncio.to_thread(lambda: function(**arguments(function, body)))
         answer = reply(hook, purpose, result)
     except Later as later:
@@ -80,7 +82,7 @@ async def _body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})
@@ -89,6 +91,6 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 async def _answer(send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]) -> None:
-    told = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    headers_sent = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": headers_sent})
     await send({"type": "http.response.body", "body": body})

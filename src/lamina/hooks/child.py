@@ -1,10 +1,10 @@
 """
 The process that runs a hooks file: `python -m lamina.hooks.child FILE`.
 
-It is asked over its standard input and answers over what was its standard
-output; what hooks print goes to standard error. Calls run side by side, each in
-a thread, those of async functions on a loop of their own. It ends when nobody
-is there to ask any more, whatever its hooks are doing.
+It reads calls from its standard input and writes results to its original standard
+output; prints of hooks go to standard error. Calls run concurrently, each in a
+thread, those of async functions on one event loop. It exits when its input is
+closed, even if hooks are still running.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, BinaryIO
 
-from lamina.hooks.asking import arguments, reply
-from lamina.hooks.frames import SIZE, frame, opened
+from lamina.hooks.call import arguments, reply
+from lamina.hooks.framing import SIZE, frame, parse_frame
 from lamina.hooks.load import Unloadable, load, where
 from lamina.hooks.sdk import Hook, Later
 
@@ -32,14 +32,14 @@ _INHERITED = 1024
 
 
 class _Child:
-    def __init__(self, path: Path, hooks: tuple[Hook, ...], say: Callable[[bytes], None]) -> None:
-        self._path, self._say = path, say
+    def __init__(self, path: Path, hooks: tuple[Hook, ...], send: Callable[[bytes], None]) -> None:
+        self._path, self._send = path, send
         self._hooks = {hook.name: hook for hook in hooks}
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="hook")
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def take(self, head: dict[str, Any], body: bytes) -> None:
-        """Have a call answered, and do not wait for it."""
+    def start(self, head: dict[str, Any], body: bytes) -> None:
+        """Start a call without waiting for it."""
         hook = self._hooks.get(head["hook"])
         function = hook.functions.get(head["purpose"]) if hook is not None else None
         if hook is None or function is None:
@@ -55,18 +55,18 @@ class _Child:
             threading.Thread(target=self._loop.run_forever, name="hooks", daemon=True).start()
         return self._loop
 
-    def _run(self, head: dict[str, Any], hook: Hook, body: bytes, until: float) -> None:
-        if monotonic() > until:
-            # Nobody waits for it any more: it spent its time behind others.
-            self._refuse(head, "never had its turn")
+    def _run(self, head: dict[str, Any], hook: Hook, body: bytes, deadline: float) -> None:
+        if monotonic() > deadline:
+            # The caller stopped waiting: the call spent its timeout in the queue.
+            self._refuse(head, "timed out in the queue")
             return
         try:
             function = hook.functions[head["purpose"]]
             answer = reply(hook, head["purpose"], function(**arguments(function, body)))
-        except BaseException as wrong:
-            self._complain(head, wrong)
+        except BaseException as error:
+            self._fail(head, error)
         else:
-            self._say(frame({"id": head["id"]}, answer))
+            self._send(frame({"id": head["id"]}, answer))
 
     async def _await(self, head: dict[str, Any], hook: Hook, body: bytes) -> None:
         try:
@@ -74,66 +74,66 @@ class _Child:
             async with asyncio.timeout(head["seconds"]):
                 result = await function(**arguments(function, body))
             answer = reply(hook, head["purpose"], result)
-        except BaseException as wrong:
-            self._complain(head, wrong)
+        except BaseException as error:
+            self._fail(head, error)
         else:
-            self._say(frame({"id": head["id"]}, answer))
+            self._send(frame({"id": head["id"]}, answer))
 
-    def _complain(self, head: dict[str, Any], wrong: BaseException) -> None:
-        if isinstance(wrong, Later):
-            self._refuse(head, str(wrong), after=wrong.seconds)
+    def _fail(self, head: dict[str, Any], error: BaseException) -> None:
+        if isinstance(error, Later):
+            self._refuse(head, str(error), after=error.seconds)
             return
-        traceback.print_exception(wrong, file=sys.stderr)
-        said = "".join(traceback.format_exception_only(wrong)).strip()
-        place = where(wrong, self._path)
-        self._refuse(head, f"raised {said}{f' ({place})' if place else ''}")
+        traceback.print_exception(error, file=sys.stderr)
+        text = "".join(traceback.format_exception_only(error)).strip()
+        location = where(error, self._path)
+        self._refuse(head, f"raised {text}{f' ({location})' if location else ''}")
 
-    def _refuse(self, head: dict[str, Any], because: str, after: float | None = None) -> None:
-        self._say(frame({"id": head["id"], "because": because, "after": after}))
+    def _refuse(self, head: dict[str, Any], reason: str, after: float | None = None) -> None:
+        self._send(frame({"id": head["id"], "because": reason, "after": after}))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
     """
-    Take standard input and output for ourselves; whoever prints from now on does so elsewhere.
+    Return standard input and output for calls; prints of hooks go to standard error.
 
-    Nothing else is inherited: a program that a hook starts would hold it open after we have gone.
+    The descriptors are not inheritable: a program that a hook starts would keep them open after we exit.
     """
     os.closerange(3, _INHERITED)
-    asked, answered = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is a file when a program starts
-    return asked, answered
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a file at startup
+    return requests, responses
 
 
 def main(path: Path) -> None:
-    """Load a file and answer calls until there is nobody to ask."""
+    """Load a file and answer calls until the input is closed."""
     for number in (signal.SIGINT, signal.SIGHUP):
-        # A key pressed at a terminal is meant for the process that started us, and that tells us when to end.
+        # Ctrl-C in a terminal reaches the whole process group; the parent decides when this process ends.
         signal.signal(number, lambda *_: None)
-    asked, answered = _pipes()
+    requests, responses = _pipes()
     lock = threading.Lock()
 
-    def say(words: bytes) -> None:
+    def send(message: bytes) -> None:
         try:
             with lock:
-                answered.write(words)
-                answered.flush()
+                responses.write(message)
+                responses.flush()
         except OSError:
             os._exit(0)
 
     try:
         hooks = load(path)
-    except Unloadable as wrong:
-        say(frame({"failed": str(wrong)}))
+    except Unloadable as error:
+        send(frame({"failed": str(error)}))
         os._exit(1)
-    say(frame({"ready": [hook.manifest() for hook in hooks]}))
-    child = _Child(path, hooks, say)
-    while len(size := asked.read(SIZE)) == SIZE:
-        child.take(*opened(asked.read(int.from_bytes(size, "big"))))
-    # At once: a hook that is stuck would have us wait for ever.
+    send(frame({"ready": [hook.manifest() for hook in hooks]}))
+    child = _Child(path, hooks, send)
+    while len(size := requests.read(SIZE)) == SIZE:
+        child.start(*parse_frame(requests.read(int.from_bytes(size, "big"))))
+    # Immediately: a hook that hangs would delay the exit forever.
     os._exit(0)
 
 

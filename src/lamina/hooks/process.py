@@ -1,4 +1,4 @@
-"""A child process that runs a hooks file, seen from the process that calls it."""
+"""A child process that runs a hooks file, and the calls to it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lamina.core.questions import Call
+from lamina.core.model.queries import Call
 from lamina.errors import HookError, SettingsError
-from lamina.hooks.frames import SIZE, frame, opened
+from lamina.hooks.framing import SIZE, frame, parse_frame
 from lamina.objects.types import Made
 
-_PATIENCE = 30.0
-_FAREWELL = 2.0
+_START_TIMEOUT = 30.0
+_STOP_TIMEOUT = 2.0
 _BUFFER = 1 << 20
 
 
 class Child:
     """
-    One child and the calls it has been handed.
+    One child process and its pending calls.
 
-    A call that is given up on stays counted as `stuck` until the child answers
-    it after all: nobody can stop a function from outside.
+    A call whose caller stopped waiting counts as `stuck` until the child answers it,
+    because a thread cannot be stopped from outside.
     """
 
     def __init__(self, path: Path, process: Process) -> None:
@@ -33,7 +33,7 @@ class Child:
         self.stuck: set[int] = set()
         self.ended = asyncio.Event()
         self._process = process
-        self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
+        self._pending: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._last = 0
@@ -41,24 +41,24 @@ class Child:
 
     @classmethod
     async def start(cls, path: Path) -> Child:
-        """Start a child and have it load the file; SettingsError, with the file's traceback, where it cannot."""
+        """Start a child and load the file; SettingsError with the file's traceback if it does not load."""
         try:
             process = await asyncio.create_subprocess_exec(
-                # Not from the folder we are in: what lies about there is none of the child's modules.
+                # Not in the current folder: its modules must not shadow the child's.
                 *(sys.executable, "-P", "-m", "lamina.hooks.child", str(path)),
                 stdin=PIPE,
                 stdout=PIPE,
                 limit=_BUFFER,
             )
-        except OSError as trouble:
-            raise SettingsError(f"{path} does not load: no process can be started: {trouble}") from None
+        except OSError as error:
+            raise SettingsError(f"{path} does not load: cannot start a process: {error}") from None
         child = cls(path, process)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_START_TIMEOUT):
                 head, _ = await child._read()
         except TimeoutError:
             await child.end()
-            raise SettingsError(f"{path} is still loading after {_PATIENCE:g}s") from None
+            raise SettingsError(f"{path} is still loading after {_START_TIMEOUT:g}s") from None
         except (asyncio.IncompleteReadError, OSError):
             code = await process.wait()
             raise SettingsError(f"{path} does not load: its process ended with code {code}") from None
@@ -69,7 +69,7 @@ class Child:
             await child.end()
             raise SettingsError(f"{path.name} does not load: {head['failed']}")
         child.manifests = tuple(head["ready"])
-        child._reading = asyncio.create_task(child._listen())
+        child._reading = asyncio.create_task(child._read_responses())
         return child
 
     @property
@@ -78,75 +78,75 @@ class Child:
         return tuple(one["metadata"]["name"] for one in self.manifests)
 
     async def call(self, name: str, purpose: str, call: Call) -> bytes:
-        """Return what a hook answers; whoever does not want to wait any longer cancels."""
+        """Return a hook's response; a caller that stops waiting cancels."""
         self._last += 1
         number = self._last
         head = {"id": number, "hook": name, "purpose": purpose, "seconds": call.seconds}
-        answer: asyncio.Future[tuple[dict[str, Any], bytes]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        result: asyncio.Future[tuple[dict[str, Any], bytes]] = asyncio.get_running_loop().create_future()
+        self._pending[number] = result
         self._idle.clear()
         try:
             assert self._process.stdin is not None
             if self.ended.is_set():
-                raise HookError(self._obituary(purpose, name))
+                raise HookError(self._end_message(purpose, name))
             try:
                 self._process.stdin.write(frame(head, call.body))
                 await self._process.stdin.drain()
             except (OSError, RuntimeError):
-                raise HookError(self._obituary(purpose, name)) from None
-            said, body = await answer
+                raise HookError(self._end_message(purpose, name)) from None
+            answer, response = await result
         except asyncio.CancelledError:
-            if not answer.done() or answer.cancelled():
+            if not result.done() or result.cancelled():
                 self.stuck.add(number)
             raise
         finally:
-            del self._waiting[number]
-            if not self._waiting:
+            del self._pending[number]
+            if not self._pending:
                 self._idle.set()
-        if "died" in said:
-            raise HookError(self._obituary(purpose, name))
-        if "because" in said:
-            raise HookError(f"{purpose} hook {name} {said['because']}", after=said["after"])
-        return body
+        if "died" in answer:
+            raise HookError(self._end_message(purpose, name))
+        if "because" in answer:
+            raise HookError(f"{purpose} hook {name} {answer['because']}", after=answer["after"])
+        return response
 
-    def _obituary(self, purpose: str, name: str) -> str:
+    def _end_message(self, purpose: str, name: str) -> str:
         code = self._process.returncode
         how = (
             f" with code {code}" if code is not None and code >= 0 else f" by signal {-code}" if code else ""
         )
-        return f"{purpose} hook {name} could not answer: the process of {self.path.name} ended{how}"
+        return f"{purpose} hook {name} got no response: the process of {self.path.name} ended{how}"
 
     async def _read(self) -> tuple[dict[str, Any], bytes]:
         assert self._process.stdout is not None
         size = await self._process.stdout.readexactly(SIZE)
-        return opened(await self._process.stdout.readexactly(int.from_bytes(size, "big")))
+        return parse_frame(await self._process.stdout.readexactly(int.from_bytes(size, "big")))
 
-    async def _listen(self) -> None:
+    async def _read_responses(self) -> None:
         try:
             while True:
                 head, body = await self._read()
                 number = head["id"]
                 self.stuck.discard(number)
-                waiting = self._waiting.get(number)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result((head, body))
+                pending = self._pending.get(number)
+                if pending is not None and not pending.done():
+                    pending.set_result((head, body))
         except (asyncio.IncompleteReadError, OSError):
             with suppress(TimeoutError):
-                async with asyncio.timeout(_FAREWELL):
+                async with asyncio.timeout(_STOP_TIMEOUT):
                     await self._process.wait()
         finally:
             self.ended.set()
-            for waiting in self._waiting.values():
-                if not waiting.done():
-                    waiting.set_result(({"died": True}, b""))
+            for pending in self._pending.values():
+                if not pending.done():
+                    pending.set_result(({"died": True}, b""))
 
     async def retire(self) -> None:
-        """Wait until nobody waits for an answer any more, and end."""
+        """Wait until no caller waits for a response, then end."""
         await self._idle.wait()
         await self.end()
 
     async def end(self) -> None:
-        """End the child: ask it to, and make it. Whoever is called off in the meantime leaves none behind."""
+        """End the child: ask it to exit, and kill it after a timeout. Cancellation does not leave a child behind."""
         ending = asyncio.ensure_future(self._end())
         try:
             await asyncio.shield(ending)
@@ -163,7 +163,7 @@ class Child:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            async with asyncio.timeout(_FAREWELL):
+            async with asyncio.timeout(_STOP_TIMEOUT):
                 await self._process.wait()
         except TimeoutError:
             self._kill()

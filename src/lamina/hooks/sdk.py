@@ -1,9 +1,9 @@
 """
-What a hooks file imports.
+The module that a hooks file imports.
 
-A controller is a function with `@lamina.sync(...)` or `@lamina.decorate(...)`
-above it. What comes out is a value that says which objects the function is
-about, and registers nothing: whoever loads the file finds the values in it.
+A controller is a function with the decorator `@lamina.sync(...)` or
+`@lamina.decorate(...)`. The result is a value that names the controller's kinds and
+registers nothing: the loader finds the values in the file.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from lamina.families.metacontroller.names import ON_DELETE
-from lamina.hooks.asking import check
+from lamina.hooks.call import check
 from lamina.objects.types import Made, Obj
 
-API = "metacontroller.k8s.io/v1alpha1"
+GROUP = "metacontroller.k8s.io"
+API = f"{GROUP}/v1alpha1"
+PLURALS = ("compositecontrollers", "decoratorcontrollers")
+"""The resources that hooks files declare objects of."""
 SCHEME = "hook:"
+_ON_DELETE = f"{GROUP}/on-delete"
 
 Function: TypeAlias = Callable[..., Any]
 Objects: TypeAlias = Mapping[str, Mapping[str, Obj]]
@@ -27,21 +30,21 @@ ControllerKind: TypeAlias = Literal["CompositeController", "DecoratorController"
 
 
 class Later(Exception):
-    """Raised by a hook that cannot say yet: it is asked again after so many seconds, and nothing changes."""
+    """Raised by a hook that cannot decide yet: it is called again after so many seconds, and nothing changes."""
 
     def __init__(self, seconds: float = 1.0) -> None:
-        super().__init__(f"asks to be called again in {seconds:g}s")
+        super().__init__(f"requested another call in {seconds:g}s")
         self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """
-    What a hook wants, where a list of children does not say it all.
+    The desired state, where a list of children is not enough.
 
-    `children` are attachments where a decorator answers. Without `status` a
-    composite's is emptied and a decorator's left alone. A label or annotation
-    that is None is removed from the object that is decorated.
+    `children` are the attachments of a decorator. Without `status`, a composite's
+    status is emptied and a decorator's is kept. A label or annotation with the value
+    None is removed from the decorated object.
     """
 
     children: Sequence[Any] = ()
@@ -54,7 +57,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Objects that a customize hook asks to see: `Related("v1/configmaps", names=["settings"])`."""
+    """Objects that a customize hook requests: `Related("v1/configmaps", names=["settings"])`."""
 
     resource: str
     labels: Mapping[str, str] | None = None
@@ -78,10 +81,10 @@ class Related:
 @dataclass(frozen=True, slots=True)
 class Update:
     """
-    How children of one kind are brought up to date.
+    The update strategy of children of one kind.
 
-    The rolling methods move one child at a time, and the next only once the
-    conditions in `wait_for` say so of those that have moved.
+    The rolling methods update one child at a time, and the next one only when the
+    updated ones meet the conditions in `wait_for`.
     """
 
     method: Method = "InPlace"
@@ -107,16 +110,16 @@ class Update:
 
 
 Children: TypeAlias = Sequence[str] | Mapping[str, Method | Update]
-"""Which kinds of children there are, as `v1/pods`; by themselves they are updated in place."""
+"""The kinds of children, as `v1/pods`, or each with its update method; the default is InPlace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
     """
-    A controller whose hooks are functions: what it is about, and what it calls.
+    A controller whose hooks are functions.
 
-    Called like a function it is the one below `@lamina.sync`, so that it can be
-    tested without anything around it.
+    Called as a function it runs the function under `@lamina.sync`, so that it can be
+    tested without a server.
     """
 
     name: str
@@ -131,14 +134,14 @@ class Hook:
 
     def finalize(self, function: Function) -> Hook:
         """
-        Return this controller with a function that is asked, in place of sync, when an object is to go.
+        Return this controller with a function that is called instead of sync when the object is being deleted.
 
-        Where it is to be the same function, say `web = web.finalize(web)`.
+        To use the same function for both, write `web = web.finalize(web)`.
         """
         return self._with("finalize", function)
 
     def customize(self, function: Function) -> Hook:
-        """Return this controller with a function that says which other objects it has to see."""
+        """Return this controller with a function that returns the related objects it needs."""
         return self._with("customize", function)
 
     def _with(self, purpose: str, function: Function) -> Hook:
@@ -148,7 +151,7 @@ class Hook:
         return replace(self, functions={**self.functions, purpose: function})
 
     def manifest(self, base: str = SCHEME) -> Made:
-        """Return the object that has these functions called; `base` is where they are, if not in this file."""
+        """Return the controller object that calls these functions; `base` is their URL, unless they are local."""
         hooks: Made = {}
         for purpose in self.functions:
             webhook: Made = {"url": f"{base}{self.name}/{purpose}", "responseUnMarshallMode": "strict"}
@@ -157,8 +160,8 @@ class Hook:
             hooks[purpose] = {"version": self.version, "webhook": webhook}
         metadata: Made = {"name": self.name}
         if base == SCHEME and "finalize" in self.functions:
-            # Once it is in no file any more nobody could finalize: its parents are not left waiting for that.
-            metadata["annotations"] = {ON_DELETE: "release"}
+            # If the file no longer declares it, nothing could finalize its parents, so they must not wait for that.
+            metadata["annotations"] = {_ON_DELETE: "release"}
         return {
             "apiVersion": API,
             "kind": self.kind,
@@ -182,11 +185,11 @@ def sync(
     timeout: str = "",
 ) -> Callable[[Function], Hook]:
     """
-    Declare a CompositeController: the function below says which children each parent should have.
+    Declare a CompositeController: the function below returns the children of a parent.
 
-    `parent` is a resource as `example.com/v1/catsets`, `labels` which of them.
-    What rolls is what `revision_fields` name, and `revisions_kept` of the past
-    ones are kept to go back to.
+    `parent` is a resource as `example.com/v1/catsets`, `labels` select among its objects.
+    A change of the fields in `revision_fields` is rolled out; `revisions_kept` is the
+    number of old revisions kept for rollback.
     """
     about = _resource(parent)
     if labels is not None:
@@ -222,10 +225,10 @@ def decorate(
     timeout: str = "",
 ) -> Callable[[Function], Hook]:
     """
-    Declare a DecoratorController: the function below says what is attached to objects that somebody else made.
+    Declare a DecoratorController: the function below returns the attachments of existing objects.
 
-    `resources` are written as `apps/v1/statefulsets`; the rest says which
-    of their objects are decorated, all of it together.
+    `resources` are written as `apps/v1/statefulsets`; the other arguments select
+    their objects, and all must match.
     """
     if not resources:
         raise TypeError("decorate: expected at least one resource, as v1/pods")

@@ -1,1 +1,1 @@
-"""What an object becomes when somebody patches or applies to it, and which fields are whose afterwards."""
+"""Patches and server-side apply: the resulting object, and its managed fields."""

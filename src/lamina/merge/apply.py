@@ -1,23 +1,28 @@
 """
-Server-side apply: who owns what, and who disagrees.
+Server-side apply: field ownership and conflicts.
 
-Every field of an object may have owners. Who applies states the fields it cares
-about and owns exactly those; who writes in any other way owns what it changed.
+Every field of an object may have owners, its field managers. An applier owns
+exactly the fields of the configuration it applies; an updater owns the fields
+it changed.
 
-    Applying a field nobody else owns, or with the value it has, makes the
-    applier an owner, next to others.
+    Applying a field without another owner, or with its current value, makes
+    the applier an owner, next to others.
 
-    Applying a field somebody else owns with another value is a conflict.
-    By force the applier becomes its only owner.
+    Applying another value to a field that another manager owns is a conflict.
+    With force, the applier becomes its only owner.
 
-    Leaving out a field that was applied before takes it away, unless it has
+    Leaving out a field that was applied before removes it, unless it has
     another owner.
 
-    Updating a field makes the writer its only owner. Removing one takes it from
-    everybody.
+    Updating a field makes the writer its only owner. Removing a field removes
+    it from every manager's set.
 
-Objects are told apart from what the server keeps about them: apiVersion, kind,
-and the names, numbers and times in metadata are nobody's.
+apiVersion, kind, and the identity, versions and times in metadata have no
+owners.
+
+`field_ownership` compares the objects before and after a write, and from that
+computes the fields of each manager; here managedFields are read and written, and
+conflicts are worded.
 """
 
 from __future__ import annotations
@@ -26,9 +31,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from lamina.errors import BadRequest, Cause, Conflict, Unexplained
+from lamina.errors import BadRequest, Cause, Conflict, Unclassified
 from lamina.merge import fieldset, last_applied
-from lamina.merge.check import listed, problems
+from lamina.merge.field_ownership import ApplyResult, Conflicts, Updater, Versions
 from lamina.merge.fieldset import FieldSet
 from lamina.merge.managed import (
     BEFORE_FIRST_APPLY,
@@ -40,9 +45,9 @@ from lamina.merge.managed import (
     means_reset,
     stored_owners,
 )
-from lamina.merge.node import UntypableError
-from lamina.merge.ownership import Disagreement, Ledger, Outcome, Versions
 from lamina.merge.schema import Schema
+from lamina.merge.schema_node import UntypableError
+from lamina.merge.typed_check import listed, problems
 from lamina.objects.types import Made, Obj
 
 __all__ = ["Applied", "Manager", "Versions", "apply", "track_update"]
@@ -50,10 +55,10 @@ __all__ = ["Applied", "Manager", "Versions", "apply", "track_update"]
 
 class Applied(NamedTuple):
     """
-    What an apply makes of an object.
+    The result of an apply.
 
-    `changed` is false when neither the object nor anybody's fields changed;
-    `managed_fields` is then the list that was there. `obj` has no
+    `changed` is false when neither the object nor the ownership changed;
+    `managed_fields` is then the list that was stored. `obj` has no
     managedFields. Its top level and its metadata are new dicts; everything
     else may be shared with the live and the applied object.
     """
@@ -70,26 +75,26 @@ def track_update(
     *,
     manager: Manager,
     now: str,
-    untracked: Iterable[Sequence[str]] = (),
+    reset_fields: Iterable[Sequence[str]] = (),
     versions: Versions | None = None,
 ) -> list[Made]:
     """
-    Return the managedFields of an object that was written in any way but apply.
+    Return the managedFields of an object after a create or an update.
 
-    `live` is what it was before, None for a new object. `untracked` are paths
-    that this write cannot change, whatever it says. What `new` says about
-    managedFields counts, as long as it makes sense and the object itself was
-    written: one empty entry starts again with nothing. An object without any
-    entries stays without until somebody applies to it. Where `now` is empty,
-    the writer's entry has no time, as the real server leaves it for scale.
+    `live` is the object before, None for a new one. `reset_fields` are paths
+    that this write cannot change. The managedFields in `new` replace the
+    stored ones if they are valid and the write is not to a subresource; one
+    empty entry clears them. An object without entries stays without until the
+    first apply. Where `now` is empty, the writer's entry has no time, as
+    kube-apiserver leaves it for scale.
 
     Without `versions`, entries written in another version stay as they are;
-    with it, those in a version it does not know are dropped.
+    with it, those in an unknown version are dropped.
     """
-    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
+    updater = Updater(schema, manager.api_version, _as_set(reset_fields), versions)
     if live is None and _metadata(new).get("managedFields") is None:
         try:
-            return ledger.first(new, manager.identity, now).as_json()
+            return updater.first(new, manager.identity, now).as_json()
         except UntypableError:
             return []
     stored = _stored(live)
@@ -97,9 +102,9 @@ def track_update(
     if not owners and live is not None:
         return []
     try:
-        owners = ledger.update(owners, live, new, manager.identity, now)
+        owners = updater.update(owners, live, new, manager.identity, now)
     except UntypableError:
-        # Better nobody's than wrong: the next apply finds out again what there is to own.
+        # No ownership is safer than wrong ownership: the next apply computes it anew.
         return []
     owners.cap()
     entries = owners.as_json()
@@ -114,67 +119,71 @@ def apply(
     manager: Manager,
     force: bool,
     now: str,
-    untracked: Iterable[Sequence[str]] = (),
+    reset_fields: Iterable[Sequence[str]] = (),
     versions: Versions | None = None,
     kind: str = "",
 ) -> Applied:
     """
-    Return what an object becomes when a manager states part of it, and who owns what then.
+    Return an object after a manager applied a configuration to it, with its new managedFields.
 
-    `live` is None for an object that does not exist yet. `kind` is for
-    objects that do not say theirs. Raises Unexplained for fields the schema
-    does not have, and Conflict, with a cause for each field, where somebody
-    else owns a field that would change.
+    `live` is None for an object that does not exist yet. `kind` is for an
+    applied object without one. Raises Unclassified for fields that are not in
+    the schema, and Conflict, with a cause for each field, where another
+    manager owns a field that would change.
 
-    A null that was stated is in the result. Dropping nulls and filling in
-    defaults are the caller's business.
+    An applied null is in the result. Dropping nulls and defaulting are left
+    to the caller.
     """
-    ledger = Ledger(schema, manager.api_version, _as_set(untracked), versions)
+    updater = Updater(schema, manager.api_version, _as_set(reset_fields), versions)
     if _metadata(applied).get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     stored = _stored(live)
     try:
-        obj, owners = _applied(ledger, stored, live, applied, manager, force, now)
+        obj, owners = _applied(updater, stored, live, applied, manager, force, now)
     except UntypableError as error:
-        where = _where(applied, manager, kind)
-        found = problems(applied, ledger.node)
+        object_text = _object_text(applied, manager, kind)
+        found = problems(applied, updater.node)
         if found:
-            raise Unexplained(f"failed to create typed patch object ({where}): {listed(found)}") from None
-        raise Unexplained(f"failed to create typed live object ({where}): {error}") from None
+            raise Unclassified(
+                f"failed to create typed patch object ({object_text}): {listed(found)}"
+            ) from None
+        raise Unclassified(f"failed to create typed live object ({object_text}): {error}") from None
     if manager.name == last_applied.KUBECTL:
-        obj = last_applied.renewed(obj, applied, manager.api_version, kind)
+        obj = last_applied.with_annotation_updated(obj, applied, manager.api_version, kind)
     entries = owners.as_json()
     if obj is live and entries == stored:
-        return Applied(_own(obj), stored, changed=False)
-    return Applied(_own(obj), entries, changed=True)
+        return Applied(_with_own_metadata(obj), stored, changed=False)
+    return Applied(_with_own_metadata(obj), entries, changed=True)
 
 
 def _applied(
-    ledger: Ledger,
+    updater: Updater,
     stored: list[Made],
     live: Obj | None,
     applied: Obj,
     manager: Manager,
     force: bool,
     now: str,
-) -> Outcome:
+) -> ApplyResult:
     owners = stored_owners(stored)
     if live is not None and not owners:
-        # Nobody kept track until now, so everything there is belongs to whoever came before.
+        # There was no tracking until now, so one entry owns every field there is.
         before = Manager(BEFORE_FIRST_APPLY, UPDATE, manager.api_version, manager.subresource)
-        owners = ledger.update(owners, None, live, before.identity, now)
+        owners = updater.update(owners, None, live, before.identity, now)
     try:
-        return ledger.apply(owners, live, applied, manager.identity, force=force, now=now)
-    except Disagreement as refused:
+        return updater.apply(owners, live, applied, manager.identity, force=force, now=now)
+    except Conflicts as refused:
         conflicts = refused.fields
         if manager.name == last_applied.KUBECTL and live is not None:
-            theirs = last_applied.fields_still_applied(live, ledger.node, ledger.version)
+            theirs = last_applied.fields_still_applied(live, updater.node, updater.version)
             conflicts = {
-                who: left for who, clash in conflicts.items() if (left := fieldset.difference(clash, theirs))
+                owner: left
+                for owner, clash in conflicts.items()
+                if (left := fieldset.difference(clash, theirs))
             }
         if conflicts:
             raise _conflict(conflicts) from None
-        return ledger.apply(owners, live, applied, manager.identity, force=True, now=now)
+        return updater.apply(owners, live, applied, manager.identity, force=True, now=now)
 
 
 def _stored(live: Obj | None) -> list[Made]:
@@ -188,13 +197,13 @@ def _metadata(obj: Obj) -> Mapping[str, Any]:
 
 
 def _owners(stored: list[Made], new: Obj, manager: Manager, *, built_in: bool) -> Owners:
-    """Return who owns what before a write, by the entries it brings along if it may, else by the stored ones."""
+    """Return the owners before a write: of the entries in the new object if they may replace the stored ones."""
     given = _metadata(new).get("managedFields")
     if given is None or given is stored or given == stored or manager.subresource:
         return stored_owners(stored)
     if means_reset(given, built_in=built_in):
         return Owners()
-    # Whoever does not understand managedFields should not lose them by accident.
+    # A client that sends invalid managedFields does not delete them by accident.
     return given_owners(given) or stored_owners(stored)
 
 
@@ -207,14 +216,14 @@ def _as_set(paths: Iterable[Sequence[str]]) -> FieldSet:
     return _set_of(tuple(map(tuple, paths))) if paths else {}
 
 
-def _own(obj: Mapping[str, Any]) -> Made:
+def _with_own_metadata(obj: Mapping[str, Any]) -> Made:
     made = dict(obj)
     metadata = _metadata(made)
     made["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
     return made
 
 
-def _where(applied: Obj, manager: Manager, kind: str) -> str:
+def _object_text(applied: Obj, manager: Manager, kind: str) -> str:
     metadata = _metadata(applied)
     version = manager.api_version if "/" in manager.api_version else f"/{manager.api_version}"
     return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {version}, Kind={applied.get('kind') or kind}"
@@ -222,19 +231,19 @@ def _where(applied: Obj, manager: Manager, kind: str) -> str:
 
 def _conflict(conflicts: Mapping[Identity, FieldSet]) -> Conflict:
     by_manager = {
-        who: [fieldset.show(path) for path in fieldset.paths(conflicts[who])]
-        for who in sorted(conflicts, key=Identity.as_text)
+        manager: [fieldset.show(path) for path in fieldset.paths(conflicts[manager])]
+        for manager in sorted(conflicts, key=Identity.as_text)
     }
     causes = [
-        Cause("FieldManagerConflict", f"conflict with {who}", path)
-        for who, paths in by_manager.items()
+        Cause("FieldManagerConflict", f"conflict with {manager}", path)
+        for manager, paths in by_manager.items()
         for path in paths
     ]
     if len(causes) == 1:
         message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
     else:
         lines = []
-        for who, paths in by_manager.items():
-            lines += [f"conflicts with {who}:", *(f"- {path}" for path in paths)]
+        for manager, paths in by_manager.items():
+            lines += [f"conflicts with {manager}:", *(f"- {path}" for path in paths)]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
     return Conflict(message, causes=causes)

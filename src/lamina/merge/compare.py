@@ -1,18 +1,17 @@
 """
-Which fields a value has, and which of them differ between two values.
+The fields of a value, and those that differ between two values.
 
-Three questions, and each has its own idea of when something that holds other
-things is a field of its own:
+Three functions, which differ in when a map or list is itself a member:
 
-    fields_of   what somebody who states a value owns: leaves, elements of
-                lists, and keys of maps; a declared field that holds others
-                is only the way to them
-    added       what somebody owns who wrote a value where there was none:
-                everything, what holds others included
-    compare     what somebody changed, and what is gone
+    fields_of   the fields that an applier of a value owns: leaves, elements
+                of lists, and keys of maps; a declared field that holds others
+                is only part of their paths
+    added       the fields that a writer of a new value owns: everything,
+                maps and lists included
+    compare     the fields that a write changed, and those it removed
 
-Answers are field sets. Below the top they are subtrees: what a field set holds
-at an element, whose own membership `.` or emptiness tells; None for nothing.
+Results are field sets. Below the top they are subtrees: what a field set holds
+at an element, with `.` or emptiness for its own membership; None for nothing.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lamina.merge.check import refuse_problems
 from lamina.merge.fieldset import FieldSet, show, sorted_elements
-from lamina.merge.node import ATOMIC, Node, UntypableError
 from lamina.merge.schema import MISSING
+from lamina.merge.schema_node import ATOMIC, Node, UntypableError
+from lamina.merge.typed_check import refuse_problems
 from lamina.objects.diff import is_same
 
 
 class Comparison(NamedTuple):
-    """What is new or different on the right side, and what only the left side has."""
+    """The fields that are new or different on the right side, and those that only the left side has."""
 
     changed: FieldSet
     removed: FieldSet
 
 
-# What a value states
+# Fields of an applied value
 
 
 def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
     """
-    Return the fields somebody owns who states this much of an object, in no order.
+    Return the fields that an applier of this configuration owns, in no order.
 
-    Raises UntypableError for what the schema does not allow.
+    Raises UntypableError where the value does not fit the schema.
     """
     found: FieldSet = {}
     declared, nodes, values = node.declared, node.fields, node.values
@@ -60,7 +59,7 @@ def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
         if kind in below.scalars:
             found[f"f:{name}"] = {}
             continue
-        if kind is dict and held and below.maps and not below.whole:
+        if kind is dict and held and below.maps and not below.atomic:
             inside = fields_of(held, below)
         elif kind is list and below.lists and below.listing != ATOMIC:
             inside = elements_of(held, below)
@@ -76,14 +75,14 @@ def fields_of(value: Mapping[str, Any], node: Node) -> FieldSet:
 
 
 def elements_of(items: list[Any], node: Node) -> FieldSet:
-    """Return the fields somebody owns who states these elements of a set or a list of keyed elements."""
+    """Return the fields that an applier of these elements of a set or an associative list owns."""
     found: FieldSet = {}
     below = node.items
     for item in items:
         element = node.element(item)
         if element in found:
             raise UntypableError(f"duplicate entries for key {show([element])}")
-        if item.__class__ is dict and below.maps and not below.whole:
+        if item.__class__ is dict and below.maps and not below.atomic:
             inside = fields_of(item, below)
             found[element] = {".": {}, **inside} if inside else {}
         else:
@@ -93,14 +92,14 @@ def elements_of(items: list[Any], node: Node) -> FieldSet:
     return found
 
 
-# What a value adds
+# Fields of a new value
 
 
 def added(value: Any, node: Node) -> FieldSet:
-    """Return the subtree of a value that was not there before. The value itself is always a member."""
+    """Return the subtree of a new value. The value itself is always a member."""
     kind = value.__class__
     inside: FieldSet
-    if kind is dict and value and not node.whole:
+    if kind is dict and value and not node.atomic:
         inside = {}
         for name in sorted(value):
             element, below, _ = node.way(name)
@@ -124,7 +123,7 @@ def added(value: Any, node: Node) -> FieldSet:
 
 
 def everything(new: Mapping[str, Any], node: Node) -> FieldSet:
-    """Return what an object has that was not there before: what comparing it with nothing would find."""
+    """Return the fields of a new object: the result of comparing it with an empty one."""
     found: FieldSet = {}
     for name in sorted(new):
         held = new[name]
@@ -133,8 +132,8 @@ def everything(new: Mapping[str, Any], node: Node) -> FieldSet:
             continue
         if zero is MISSING:
             found[element] = added(held, below) if held.__class__ in (dict, list) else {}
-        elif zero == {} and held.__class__ is dict and not below.whole:
-            # A struct that is always there: only what is in it is new.
+        elif zero == {} and held.__class__ is dict and not below.atomic:
+            # A struct that is always there: only its content is new.
             if inside := everything(held, below):
                 found[element] = inside
         else:
@@ -144,17 +143,17 @@ def everything(new: Mapping[str, Any], node: Node) -> FieldSet:
     return found
 
 
-# What differs
+# Fields that differ
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any], node: Node) -> Comparison:
-    """Return where two objects differ; what they share is not looked at."""
+    """Return where two objects differ; parts that are the same Python object are skipped."""
     changed, removed = _compare_maps(before, after, node)
     return Comparison(changed or {}, removed or {})
 
 
 def compare_values(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
-    """Return where two values of a field differ, as subtrees of what changed and of what is gone."""
+    """Return where two values of a field differ, as subtrees of what changed and of what was removed."""
     one, two = before.__class__, after.__class__
     if one is dict or two is dict:
         return _compare_with_map(before, after, node)
@@ -167,12 +166,12 @@ def compare_values(before: Any, after: Any, node: Node) -> tuple[FieldSet | None
 
 def _compare_with_map(before: Any, after: Any, node: Node) -> tuple[FieldSet | None, FieldSet | None]:
     one, two = before.__class__, after.__class__
-    if node.whole or not (before or after):
+    if node.atomic or not (before or after):
         return (None, None) if is_same(before, after) else ({}, None)
     if (one is dict or before is None) and (two is dict or after is None):
         return _compare_maps(before or {}, after or {}, node)
-    # One is a map and the other is something else altogether: the field is a
-    # different one, and what the maps held came and went.
+    # One is a map and the other is of another type: the field changed, and
+    # the content of the map was added or removed.
     came = added(after, node) if two is dict else {}
     gone = _inside(added(before, node)) if one is dict else None
     return came, gone or None
@@ -188,37 +187,24 @@ def _compare_maps(
     changed: FieldSet = {}
     removed: FieldSet = {}
     exact = node.exact
-    for name, new in after.items():
-        old = before.get(name, MISSING)
+    for name in {**before, **after}:
+        old, new = before.get(name, MISSING), after.get(name, MISSING)
         if old is new or (exact and old == new):
             continue
         below = node.child(name)
         if below is None:
             continue
-        if old is MISSING:
-            old = node.zero(name)
-            if new is None and node.named:
+        if old is MISSING or new is MISSING:
+            if (new if old is MISSING else old) is None and node.named:
                 continue
-            if old is MISSING:
-                changed[f"f:{name}"] = added(new, below)
+            zero = node.zero(name)
+            if zero is MISSING:
+                if old is MISSING:
+                    changed[f"f:{name}"] = added(new, below)
+                else:
+                    removed[f"f:{name}"] = added(old, below)
                 continue
-        came, gone = compare_values(old, new, below)
-        if came is not None:
-            changed[f"f:{name}"] = came
-        if gone is not None:
-            removed[f"f:{name}"] = gone
-    for name, old in before.items():
-        if name in after:
-            continue
-        below = node.child(name)
-        if below is None:
-            continue
-        new = node.zero(name)
-        if old is None and node.named:
-            continue
-        if new is MISSING:
-            removed[f"f:{name}"] = added(old, below)
-            continue
+            old, new = (zero, new) if old is MISSING else (old, zero)
         came, gone = compare_values(old, new, below)
         if came is not None:
             changed[f"f:{name}"] = came
@@ -228,7 +214,7 @@ def _compare_maps(
 
 
 def compare_lists(before: list[Any], after: list[Any], node: Node) -> tuple[FieldSet | None, FieldSet | None]:
-    """Return where two sets or lists of keyed elements differ, as subtrees."""
+    """Return where two sets or associative lists differ, as subtrees."""
     if node.exact and before == after:
         return None, None
     old, new = _by_element(before, node), _by_element(after, node)

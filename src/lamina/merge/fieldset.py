@@ -1,26 +1,25 @@
 """
-Sets of field paths, and managedFields to and fro.
+Sets of field paths, in the form of fieldsV1.
 
-A set is kept the way managedFields writes it down: a tree of dicts whose keys
-are the elements of paths.
+A set is a tree of dicts whose keys are path elements, as in managedFields.
 
     f:NAME            a field of an object or a key of a map
-    k:{"key":value}   the element of a list that has these keys
+    k:{"key":value}   the element of an associative list with these keys
     v:VALUE           the element of a set
-    i:NUMBER          the element of a list at that place
+    i:NUMBER          the element of a list at that index
 
-An element is a member of the set when its dict is empty, or holds `.`; what
-else the dict holds are longer paths, which may be members without it.
+An element is a member of the set when its dict is empty, or holds `.`; the
+other keys of the dict are longer paths, which may be members without it.
 
     {"f:spec": {"f:ports": {".": {}, 'k:{"port":80}': {}}}}   is   .spec.ports, .spec.ports[port=80]
 
-So reading a set costs nothing, and two sets are equal when the dicts are. It
-needs one form for each set, and every set here is in it: keys are spelled as
-`key_element` and `value_element` spell them, a dict never holds `.` alone, and
-elements stand in order: fields, keys, values, indexes, each kind sorted.
+So decoding a set costs nothing, and two sets are equal when the dicts are. This
+needs a canonical form, and every set here has it: keys are encoded as
+`key_element` and `value_element` encode them, a dict never holds `.` alone, and
+elements are in order: fields, keys, values, indexes, each kind sorted.
 
-Sets are values: no function changes one it was given, and results share parts
-with their arguments.
+Sets are values: no function changes its arguments, and results share parts
+with them.
 """
 
 from __future__ import annotations
@@ -31,14 +30,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from lamina.merge.wording import html_escaped, quoted
+from lamina.merge.go_format import html_escaped
+from lamina.objects.go_quote import quoted
 
 FieldSet: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
 
 
 class UnreadableFields(ValueError):
-    """Somebody wrote a set of fields that cannot be understood."""
+    """A set of fields in a request cannot be decoded."""
 
 
 # Elements
@@ -57,12 +57,12 @@ def value_element(value: Any) -> str:
 
 @lru_cache(maxsize=8192, typed=True)
 def scalar_text(value: Any) -> str:
-    """Return a scalar as an element spells it; remembered, since the same few names come again and again."""
+    """Return a scalar as a path element encodes it; cached, since the same names recur."""
     return json_text(value)
 
 
 def json_text(value: Any, *, html: bool = True) -> str:
-    """Return a value as compact JSON, spelled as Kubernetes spells it inside an element."""
+    """Return a value as compact JSON, encoded as in Kubernetes' path elements."""
     match value:
         case str():
             text = json.dumps(value, ensure_ascii=False)
@@ -88,7 +88,7 @@ _LONG_ESCAPE = {"\\b": "\\u0008", "\\f": "\\u000c"}
 
 @lru_cache(maxsize=8192)
 def rank(element: str) -> tuple[Any, ...]:
-    """Return what elements are sorted by: fields, then keys, then values, then indexes."""
+    """Return the sort key of an element: fields, then keys, then values, then indexes."""
     text = element[2:]
     match element[:2]:
         case "f:":
@@ -101,7 +101,7 @@ def rank(element: str) -> tuple[Any, ...]:
         case "i:":
             return (3, int(text))
         case _:
-            # `.` is no element, but stands among them, and first.
+            # `.` is not an element, but comes first among them.
             return (-1, element)
 
 
@@ -142,15 +142,15 @@ def _shown_value(value: Any) -> str:
     return quoted(value) if isinstance(value, str) else json_text(value)
 
 
-# To and fro
+# Decoding
 
 
 def read(fields: Any) -> FieldSet:
     """
-    Return a set as somebody else wrote it, in the one form sets have here.
+    Return a decoded set in canonical form.
 
-    Elements of a kind we have never heard of are left out. Raises
-    UnreadableFields for one that is misspelt.
+    Elements of an unknown kind are left out. Raises UnreadableFields for an
+    invalid one.
     """
     return _read(fields, in_set=False)
 
@@ -161,15 +161,15 @@ def _read(fields: Any, *, in_set: bool) -> FieldSet:
     found: FieldSet = {}
     for element, below in fields.items():
         if element != ".":
-            spelled = _spelled(element)
-            if spelled:
-                found[spelled] = _read(below, in_set=True)
+            canonical = _canonical(element)
+            if canonical:
+                found[canonical] = _read(below, in_set=True)
     ordered = {element: found[element] for element in sorted(found, key=rank)}
     return {".": {}, **ordered} if in_set and "." in fields and ordered else ordered
 
 
-def _spelled(element: str) -> str:
-    """Return an element in its one spelling; empty for one of a kind nobody knows."""
+def _canonical(element: str) -> str:
+    """Return an element in canonical form; empty for one of an unknown kind."""
     if len(element) < 2:
         raise UnreadableFields(f"key must be 2 characters long: {element}")
     if element[1] != ":":
@@ -194,7 +194,7 @@ def _spelled(element: str) -> str:
 
 
 def of(*paths: Sequence[str]) -> FieldSet:
-    """Return the set of these paths; an element without `k:`, `v:` or `i:` in front is the name of a field."""
+    """Return the set of these paths; an element without a prefix `k:`, `v:` or `i:` is the name of a field."""
     found: FieldSet = {}
     for path in paths:
         lone: FieldSet = {}
@@ -205,7 +205,7 @@ def of(*paths: Sequence[str]) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Yield the members in Kubernetes' order: at each level first the members, then what lies below."""
+    """Yield the members in Kubernetes' order: at each level first the members, then the longer paths."""
     for element, below in fields.items():
         if element != "." and (not below or "." in below):
             yield (*prefix, element)
@@ -215,12 +215,12 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def sorted_elements(fields: FieldSet) -> FieldSet:
-    """Return a set with its first elements in order; what lies below them is as it was."""
+    """Return a set with its first elements in order; the levels below are unchanged."""
     return {element: fields[element] for element in _order(fields)} if len(fields) > 1 else fields
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """Return a set whose elements are in order all the way down."""
+    """Return a set whose elements are in order at every level."""
     return {element: in_order(below) if (below := fields[element]) else below for element in _order(fields)}
 
 
@@ -278,7 +278,7 @@ def _united(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, two: FieldSet) -> FieldSet:
-    """Return the paths of the first that are not in the second; what lies below a path is another path."""
+    """Return the paths of the first that are not in the second; longer paths are other paths."""
     if not one or not two:
         return one
     found: FieldSet | None = None
@@ -298,7 +298,7 @@ def difference(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def _left(below: FieldSet, other: FieldSet) -> FieldSet | None:
-    """Return what is left of a subtree, its own membership included; None for nothing."""
+    """Return the rest of a subtree, its own membership included; None for nothing."""
     member = not below or "." in below
     taken = member and (not other or "." in other)
     if not below:
@@ -351,14 +351,3 @@ def without(fields: FieldSet, dropped: FieldSet) -> FieldSet:
             else:
                 found[element] = left
     return fields if found is None else found
-
-
-def leaves(fields: FieldSet) -> FieldSet:
-    """Return the members that have nothing below them."""
-    return {element: leaves(below) for element, below in fields.items() if element != "."}
-
-
-def under(fields: FieldSet, element: str) -> FieldSet:
-    """Return the paths below an element, without it."""
-    below: FieldSet = fields.get(element) or {}
-    return {name: rest for name, rest in below.items() if name != "."} if "." in below else below

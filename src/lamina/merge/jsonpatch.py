@@ -1,12 +1,12 @@
 """
 JSON patch: a list of operations, done one after the other (RFC 6902).
 
-Where the real server is more generous than the standard, so is this: a place in
-a list may be counted from its end with a minus, a field that is not there may
-be replaced, and a test for null passes where there is nothing.
+As kube-apiserver, it is more lenient than the standard: a negative index counts
+from the end of a list, an absent field may be replaced, and a test for null
+passes where a field is absent.
 
-Nothing that is given is changed. What an operation touches is copied on the
-way down; everything else is shared with the target and with the operations.
+Arguments are never changed. The path of an operation is copied; everything else
+is shared with the target and with the operations.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from lamina.errors import BadRequest, Invalid, TooLarge
-from lamina.merge.wording import json_kind
+from lamina.merge.go_format import json_kind
 from lamina.objects.diff import is_same
 
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED: Final = 3 * 1024 * 1024
-"""How many characters all copies of one patch may have together."""
+"""The number of characters that all copies of one patch may add together."""
 
 _ABSENT: Final = object()
 _Change: TypeAlias = Callable[[Any, str], Any]
@@ -34,8 +34,9 @@ def json_patch(target: Any, operations: Any) -> Any:
     """
     Return the target with all operations done.
 
-    Raises BadRequest for what is no list of operations, TooLarge for too many
-    of them, and Invalid where one does not apply; its hint says which and why.
+    Raises BadRequest for a patch that is not a list of operations, TooLarge
+    for too many of them, and Invalid where one does not apply; its hint says
+    which and why.
     """
     steps = _checked(operations)
     if len(steps) > MOST_OPERATIONS:
@@ -127,7 +128,7 @@ def _size(value: Any) -> int:
     return len(value) + 2 if isinstance(value, str) else len(str(value))
 
 
-# Finding the way
+# Paths
 
 
 def _pointer(step: dict[str, Any], field: str, kind: str) -> str:
@@ -145,7 +146,7 @@ def _keys(path: str, kind: str) -> list[str]:
 
 
 def _place(items: list[Any], key: str, *, end: int) -> int:
-    """Return a place in a list as a number from its start; `end` is the first that is too far."""
+    """Return an index counted from the start of a list; `end` is the first that is out of range."""
     sign, digits = (key[0], key[1:]) if key[:1] in ("-", "+") else ("", key)
     if not (digits.isascii() and digits.isdigit()):
         raise _DoesNotApply(f'strconv.Atoi: parsing "{key}": invalid syntax')
@@ -175,7 +176,7 @@ def _found(document: Any, path: str, kind: str, missing: Any = _ABSENT) -> Any:
 
 
 def _held(here: Any, key: str, path: str, kind: str) -> Any:
-    """Return what holds the next step of a path: an object or a list."""
+    """Return the object or list that holds the next step of a path."""
     try:
         held = _below(here, key)
     except _DoesNotApply:
@@ -186,7 +187,7 @@ def _held(here: Any, key: str, path: str, kind: str) -> Any:
 
 
 def _at(document: Any, path: str, change: _Change, kind: str) -> Any:
-    """Return the document with a change made to what holds the last step of a path."""
+    """Return the document with a change made to the object or list that holds the last step of a path."""
     keys = _keys(path, kind)
     holders = [document]
     for key in keys[:-1]:

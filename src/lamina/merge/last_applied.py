@@ -1,10 +1,10 @@
 """
-Going over from kubectl's own apply to that of the server.
+Migration from kubectl's client-side apply to server-side apply.
 
-kubectl used to remember what it applied in an annotation. While an object still
-has one, what it says was applied, and still holds, is kubectl's to change,
-whoever is written down as its owner; and each apply by kubectl brings the
-annotation up to date, so that one may go back.
+Client-side apply records the applied configuration in an annotation. While an
+object has it, kubectl may change the recorded fields that still have their
+recorded values, whichever manager owns them; and each server-side apply by
+kubectl updates the annotation, so that client-side apply keeps working.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lamina.merge.check import problems
 from lamina.merge.compare import compare, fields_of
 from lamina.merge.fieldset import FieldSet, difference
-from lamina.merge.node import Node
-from lamina.merge.wording import html_escaped
+from lamina.merge.go_format import html_escaped
+from lamina.merge.schema_node import Node
+from lamina.merge.typed_check import problems
 from lamina.objects.types import Obj
 
 KUBECTL = "kubectl"
@@ -26,7 +26,7 @@ _MOST_ANNOTATIONS = 256 * 1024
 
 
 def fields_still_applied(live: Obj, node: Node, version: str) -> FieldSet:
-    """Return the fields that the annotation states with the value they have; none where it cannot be understood."""
+    """Return the fields that the annotation has with their live values; none where it cannot be decoded."""
     text = _annotations(live).get(ANNOTATION)
     if not text:
         return {}
@@ -45,19 +45,24 @@ def fields_still_applied(live: Obj, node: Node, version: str) -> FieldSet:
     return difference(difference(fields_of(last, node), changed), removed)
 
 
-def renewed(obj: Mapping[str, Any], applied: Obj, version: str, kind: str) -> Mapping[str, Any]:
-    """Return an object whose annotation, if it has one, says what was applied just now."""
+def with_annotation_updated(
+    obj: Mapping[str, Any], applied: Obj, version: str, kind: str
+) -> Mapping[str, Any]:
+    """Return an object whose annotation, if it has one, records this apply."""
     annotations = _annotations(obj)
     if not annotations.get(ANNOTATION):
         return obj
-    stated = {"apiVersion": version, "kind": kind, **applied}
-    metadata = dict(stated.get("metadata") or {})
+    configuration = {"apiVersion": version, "kind": kind, **applied}
+    metadata = dict(configuration.get("metadata") or {})
     if metadata.get("annotations"):
         metadata["annotations"] = {
             key: text for key, text in metadata["annotations"].items() if key != ANNOTATION
         }
-    stated["metadata"] = metadata
-    text = html_escaped(json.dumps(stated, ensure_ascii=False, sort_keys=True, separators=(",", ":"))) + "\n"
+    configuration["metadata"] = metadata
+    text = (
+        html_escaped(json.dumps(configuration, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+        + "\n"
+    )
     if text == annotations[ANNOTATION]:
         return obj
     annotations = {**annotations, ANNOTATION: text}

@@ -1,12 +1,12 @@
 """
-Who owns what: the entries of managedFields.
+The entries of managedFields.
 
-An entry belongs to a manager who does one kind of thing. Who applies has one
-entry, whatever version it was written in; who updates has one for each version.
+An entry belongs to a manager and an operation. An applier has one entry, in
+whatever version; an updater has one for each version.
 
     order     appliers first, then by time, oldest first, then by name
-    time      moves when the manager changes the object, not when it only looks
-    at most   ten entries of updaters: the oldest become one, `ancient-changes`
+    time      moves when the manager changes the object
+    at most   ten entries of updaters: the oldest are merged, as `ancient-changes`
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from lamina.merge.fieldset import FieldSet, UnreadableFields, read, union
-from lamina.merge.wording import quoted
+from lamina.objects.go_quote import quoted
 from lamina.objects.types import Made
 
 APPLY = "Apply"
@@ -29,10 +29,10 @@ _MOST_UPDATERS = 10
 
 class Manager(NamedTuple):
     """
-    Who writes, what it does, in which version, and through which subresource.
+    A field manager: its name, operation, version and subresource.
 
-    `operation` is Apply or Update. What an applier is called does not depend
-    on the version it applies in.
+    `operation` is Apply or Update. The identity of an applier does not depend
+    on the version.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Manager(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What tells two entries apart; `api_version` is empty for an applier."""
+    """The identity of an entry; `api_version` is empty for an applier."""
 
     name: str
     operation: str
@@ -55,7 +55,7 @@ class Identity(NamedTuple):
     subresource: str
 
     def __str__(self) -> str:
-        """Return what a conflict calls the manager: `"ctl" with subresource "status" using apps/v1`."""
+        """Return the manager as conflicts name it: `"ctl" with subresource "status" using apps/v1`."""
         shown = quoted(self.name)
         if self.subresource:
             shown += f" with subresource {quoted(self.subresource)}"
@@ -73,7 +73,7 @@ class Identity(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry: the fields, the version whose words they are in, when it was last written, and its JSON if it is as stored."""  # fmt: skip
+    """One entry: its fields, their version, the time of its last change, and its JSON if it is unchanged."""  # fmt: skip
 
     api_version: str
     fields: FieldSet
@@ -86,14 +86,10 @@ class Entry(NamedTuple):
 
 
 class Owners(dict[Identity, Entry]):
-    """Everybody who owns something in one object."""
-
-    def claim(self, identity: Identity, api_version: str, fields: FieldSet, time: str) -> None:
-        """Give a manager a new entry in place of any old one."""
-        self[identity] = Entry(api_version, fields, time)
+    """The managers of one object, with their entries."""
 
     def cap(self) -> None:
-        """Merge the entries that were updated longest ago until there are few enough."""
+        """Merge the oldest entries of updaters until there are at most ten."""
         updaters = [identity for identity in self if identity.operation == UPDATE]
         surplus = len(updaters) - _MOST_UPDATERS
         if surplus <= 0:
@@ -140,7 +136,7 @@ def _written(identity: Identity, entry: Entry) -> Made:
 
 
 def stored_owners(entries: Iterable[Made] | None) -> Owners:
-    """Return the owners an object of ours has: what we wrote needs no checking."""
+    """Return the owners of a stored object, whose entries are valid."""
     owners = Owners()
     for entry in entries or ():
         version = entry["apiVersion"]
@@ -156,7 +152,7 @@ def stored_owners(entries: Iterable[Made] | None) -> Owners:
 
 
 def given_owners(entries: Sequence[Any]) -> Owners | None:
-    """Return the owners somebody wrote down by hand; None where that makes no sense."""
+    """Return the owners in a client's managedFields; None where an entry is invalid."""
     owners = Owners()
     for entry in entries:
         if not isinstance(entry, dict):
@@ -187,16 +183,16 @@ def _canonical_time(given: Any) -> str:
 
 def means_reset(entries: Any, *, built_in: bool) -> bool:
     """
-    Say whether somebody asks for a clean slate: one empty entry.
+    Say whether a client clears managedFields: with one empty entry.
 
-    For a built-in kind no entry at all means that too; a custom resource
-    loses an empty list before anybody looks at it.
+    For a built-in kind an empty list does so too; a custom resource loses an
+    empty list when it is decoded.
     """
     return bool(entries == [{}] or (built_in and entries == []))
 
 
 def differ_only_in_time(one: Sequence[Made], two: Sequence[Made]) -> bool:
-    """Say whether two lists of entries agree on who owns what; a write that changes no more than times is none."""
+    """Say whether two lists of entries are equal except for times; a write that changes nothing else is a no-op."""
     return len(one) == len(two) and all(
         {**first, "time": ""} == {**second, "time": ""} for first, second in zip(one, two, strict=True)
     )

@@ -1,10 +1,10 @@
 """
 JSON patch, merge patch, strategic merge patch.
 
-Each takes an object and a patch and returns a new object. Nothing that is given
-is changed; what a patch does not touch is shared with the object, and what it
-brings is shared with the patch. The top level and metadata of a result are
-never shared, so that its new owner may set fields there.
+Each takes an object and a patch and returns a new object. Arguments are never
+changed; the result shares unchanged parts with the object, and new values with
+the patch. The top level and metadata of a result are never shared, so that the
+caller may set fields there.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from lamina.errors import BadRequest
 from lamina.merge import jsonpatch, strategic
+from lamina.merge.go_format import json_kind
 from lamina.merge.schema import Schema
-from lamina.merge.wording import json_kind
 from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
 
@@ -24,40 +24,39 @@ def json_patch(target: Any, operations: Any) -> Any:
     """
     Return an object with a list of operations done to it, one after the other (RFC 6902).
 
-    Raises BadRequest for what is no such list, TooLarge for one that is too
-    long, and Invalid where an operation does not apply.
+    Raises BadRequest for a patch that is not such a list, TooLarge for one
+    that is too long, and Invalid where an operation does not apply.
     """
-    return _own(jsonpatch.json_patch(target, operations))
+    return _with_own_metadata(jsonpatch.json_patch(target, operations))
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
     """
-    Return an object with a partial one laid over it (RFC 7386): objects merge, null deletes, all else replaces.
+    Return an object with a merge patch applied (RFC 7386): objects merge, null deletes, all else replaces.
 
-    As in the real server, objects inside a list that is brought along lose
-    their nulls too.
+    As in kube-apiserver, objects inside a list of the patch lose their nulls too.
     """
     if not isinstance(patch, dict):
         kind = json_kind(patch)
         raise BadRequest(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )
-    return _own(_merged(target, patch))
+    return _with_own_metadata(_merged(target, patch))
 
 
 def strategic_merge(target: Obj, patch: Any, schema: Schema) -> Made:
     """
-    Return an object with a partial one laid over it, lists merged as the schema says.
+    Return an object with a strategic merge patch applied: lists are merged by the schema.
 
     Raises BadRequest for a patch that is not well formed and Invalid for one
-    that asks for the impossible.
+    that cannot be applied.
     """
-    made: Made = _own(strategic.merged(target, patch, schema))
+    made: Made = _with_own_metadata(strategic.merged(target, patch, schema))
     return made
 
 
 def create_merge_patch(before: Obj, after: Obj) -> Made:
-    """Return the merge patch that makes one object into another; empty where they are equal."""
+    """Return the merge patch that changes one object into another; empty where they are equal."""
     patch: Made = {}
     for key, new in after.items():
         if key not in before:
@@ -96,7 +95,7 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _own(result: Any) -> Any:
+def _with_own_metadata(result: Any) -> Any:
     if not isinstance(result, dict):
         return result
     made = dict(result)

@@ -1,10 +1,10 @@
 """
-What leaves an object when an applier no longer states it.
+Removes the fields that an applier no longer applies.
 
-A field goes when its applier stated it last time, does not state it now, and
-nobody else owns it. A declared field that holds others goes with the last of
-them that had an owner. Something may be emptied whose owner is still there; for
-ownership a null stands in its place.
+A field is removed when its applier applied it last time, does not apply it now,
+and no other manager owns it. A declared field that holds others is removed with
+the last of them that had an owner. A map or list may become empty while it has
+an owner; for ownership it counts as a null.
 """
 
 from __future__ import annotations
@@ -13,51 +13,51 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lamina.merge.fieldset import FieldSet, difference
-from lamina.merge.node import ATOMIC, LOOSE, Node
+from lamina.merge.schema_node import ATOMIC, DEDUCED, Node
 
 
-class Claim(NamedTuple):
-    """A set of fields somebody owns, and the kind of object it is about, in the version it is written in."""
+class VersionedSet(NamedTuple):
+    """A manager's set of fields, and the schema of the version it is written in."""
 
     node: Node
     fields: FieldSet
 
 
-def abandoned(last: Claim, claims: Iterable[Claim]) -> FieldSet:
+def unowned(last: VersionedSet, owned: Iterable[VersionedSet]) -> FieldSet:
     """
-    Return what was stated last time and is nobody's now.
+    Return the fields that were applied last time and have no owner now.
 
-    `claims` are everybody's, the applier's new one included. A claim in
-    another version counts for the fields that are called the same there.
+    `owned` has the sets of all managers, the applier's new one included. A set
+    in another version counts for the fields with the same names there.
     """
-    claims = list(claims)
+    owned = list(owned)
     left = last.fields
-    for claim in claims:
-        left = difference(left, claim.fields)
+    for one in owned:
+        left = difference(left, one.fields)
         if not left:
             return left
-    left = with_named(left, last.node)
-    for claim in claims:
-        if claim.node is not last.node:
-            left = _coarse(left, claim.node)
-        left = _unclaimed(left, claim.fields, claim.node)
+    left = with_declared_ancestors(left, last.node)
+    for one in owned:
+        if one.node is not last.node:
+            left = _without_parts_of_atomics(left, one.node)
+        left = _not_in(left, one.fields, one.node)
     return left
 
 
-def _unclaimed(fields: FieldSet, claimed: FieldSet, node: Node) -> FieldSet:
-    """Return what of a set is not claimed; a declared field is when anything in it is."""
+def _not_in(fields: FieldSet, owned: FieldSet, node: Node) -> FieldSet:
+    """Return the part of a set that is not owned; a declared field is owned when anything in it is."""
     found: FieldSet = {}
     for element, below in fields.items():
-        claim = claimed.get(element)
-        if claim is None or element == ".":
+        other = owned.get(element)
+        if other is None or element == ".":
             found[element] = below
             continue
-        taken = not claim or "." in claim or (element[0] == "f" and node.declares(element[2:]))
+        taken = not other or "." in other or (element[0] == "f" and node.declares(element[2:]))
         if not below:
             if not taken:
                 found[element] = below
             continue
-        left = _unclaimed(below, claim, _under(node, element) or LOOSE) if claim else below
+        left = _not_in(below, other, _under(node, element) or DEDUCED) if other else below
         if taken and "." in left:
             left = {name: rest for name, rest in left.items() if name != "."}
         if left:
@@ -65,17 +65,17 @@ def _unclaimed(fields: FieldSet, claimed: FieldSet, node: Node) -> FieldSet:
     return found
 
 
-def _coarse(fields: FieldSet, node: Node) -> FieldSet:
-    """Return the part of a set that makes sense where more is owned whole: all of such a thing, or nothing of it."""
+def _without_parts_of_atomics(fields: FieldSet, node: Node) -> FieldSet:
+    """Return a set without fields inside of maps and lists that this schema declares atomic."""
     found: FieldSet = {}
     for element, below in fields.items():
         under = _under(node, element)
         if below and under is not None:
-            if under.is_whole:
+            if under.is_atomic:
                 if "." in below:
                     found[element] = {}
                 continue
-            below = _coarse(below, under)
+            below = _without_parts_of_atomics(below, under)
             if not below:
                 continue
             if len(below) == 1 and "." in below:
@@ -90,7 +90,7 @@ def _under(node: Node, element: str) -> Node | None:
     return node.items if node.lists else None
 
 
-def with_named(fields: FieldSet, node: Node) -> FieldSet:
+def with_declared_ancestors(fields: FieldSet, node: Node) -> FieldSet:
     """Return a set with every declared field on the way to a member made a member itself."""
     found: FieldSet = {}
     for element, below in fields.items():
@@ -99,11 +99,11 @@ def with_named(fields: FieldSet, node: Node) -> FieldSet:
             continue
         if element[0] == "f":
             name = element[2:]
-            inside = with_named(below, node.child(name) or LOOSE)
+            inside = with_declared_ancestors(below, node.child(name) or DEDUCED)
             if "." not in inside and node.declares(name):
                 inside = {".": {}, **inside}
         else:
-            inside = with_named(below, node.items if node.lists else LOOSE)
+            inside = with_declared_ancestors(below, node.items if node.lists else DEDUCED)
         found[element] = inside
     return found
 
@@ -112,12 +112,12 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
     """
     Return a value without the members of a set; None where nothing is left of it.
 
-    What is owned whole has no members inside, and what holds nothing that
-    could be owned is not one itself. Something that was emptied without being
-    a member leaves a null behind, or nothing when `nulls` is false.
+    An atomic value has no members inside, and a value without anything to own
+    is not a member. A map or list that becomes empty without being a member
+    is replaced by a null, or removed when `nulls` is false.
     """
     kind = value.__class__
-    if kind is dict and value and not node.whole:
+    if kind is dict and value and not node.atomic:
         made: dict[str, Any] = {}
         emptied = False
         for name, held in value.items():
@@ -125,7 +125,7 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
             if below is None:
                 made[name] = held
                 continue
-            inside = node.child(name) or LOOSE
+            inside = node.child(name) or DEDUCED
             if not below or "." in below:
                 if node.declares(name) and not _is_field(held, inside):
                     made[name] = held
@@ -151,13 +151,13 @@ def removed(value: Any, fields: FieldSet, node: Node, *, nulls: bool = True) -> 
 
 
 def _is_field(value: Any, node: Node) -> bool:
-    """Say whether there is anything to own in a declared field; in an empty set there is not."""
+    """Say whether there is anything to own in a declared field; an empty set has nothing."""
     kind = value.__class__
     if kind is list:
         return bool(value) or node.listing == ATOMIC
-    if kind is dict and value and not node.whole:
+    if kind is dict and value and not node.atomic:
         return any(
-            not node.declares(name) or _is_field(held, node.child(name) or LOOSE)
+            not node.declares(name) or _is_field(held, node.child(name) or DEDUCED)
             for name, held in value.items()
         )
     return True
@@ -165,18 +165,18 @@ def _is_field(value: Any, node: Node) -> bool:
 
 def reconciled(fields: FieldSet, node: Node) -> FieldSet:
     """
-    Return a set in the terms of the schema as it is now.
+    Return a set reconciled with the current schema.
 
-    Who owned parts of something that is owned whole by now, owns it whole.
+    An owner of parts of a value that has become atomic owns the whole value.
     """
     made: FieldSet | None = None
     for element, below in fields.items():
         if not below:
             continue
         under = _under(node, element)
-        if under is None or (under.values is LOOSE and not under.declared):
+        if under is None or (under.values is DEDUCED and not under.declared):
             continue
-        settled = {} if under.is_whole else reconciled(below, under)
+        settled = {} if under.is_atomic else reconciled(below, under)
         if settled is not below:
             if made is None:
                 made = dict(fields)

@@ -1,9 +1,10 @@
 """
-What a CRD or a built-in kind says about its fields.
+Compiled structural schemas of CRDs and built-in kinds.
 
-One compiled form serves everybody who walks an object by its schema: pruning,
-defaulting, strict decoding, strategic merge and apply. It knows shapes, not
-rules: minimum, pattern and the like stay in the document they were written in.
+One compiled form serves everything that walks an object by its schema: pruning,
+defaulting, strict decoding, strategic merge and apply. It has the structure and
+the extensions, not the value validations: minimum, pattern and the like stay in
+the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 MISSING: Final = object()
-"""The default of a field that has none; None is a default somebody may have meant."""
+"""The default of a field without one; null is a possible default."""
 
 
 class Schema:
     """
-    One node: the shape of one value.
+    The schema of one value.
 
-    `type` is object, array, string, integer, number, boolean, or "" where
-    anything may stand. `values` is the schema of a map's values, `items` of a
-    list's elements. `open` means unknown fields are kept. A node may be reached
-    by many paths, and by itself: JSONSchemaProps is its own grandchild.
+    `type` is object, array, string, integer, number, boolean, or "" where any
+    type is allowed. `values` is the schema of a map's values, `items` of a
+    list's elements. `open` means unknown fields are preserved. A schema may be
+    reached by many paths, and from itself: JSONSchemaProps is recursive.
 
-    `memo` is for whoever walks objects by the schema often, to keep what it
-    has worked out about the node. Nothing here reads it.
+    `memo` caches what other modules derive from the schema. This module does
+    not read it.
     """
 
     __slots__ = (
@@ -66,7 +67,7 @@ class Schema:
         self.memo = None
 
     def child(self, field: str) -> Schema | None:
-        """Return the schema of a field of an object, declared or by the map's values; None where it is unknown."""
+        """Return the schema of a field, declared or that of the map's values; None where it is unknown."""
         return self.properties.get(field) or self.values
 
     def __repr__(self) -> str:
@@ -75,10 +76,10 @@ class Schema:
 
 class Schemas:
     """
-    Compiled schemas of named definitions, made when asked for.
+    Compiled schemas of named definitions, compiled on first use.
 
-    `lookup` gives the raw definition of a name; references between definitions
-    are followed as `#/definitions/NAME` or `#/components/schemas/NAME`.
+    `lookup` returns the OpenAPI definition of a name; references between
+    definitions are `#/definitions/NAME` or `#/components/schemas/NAME`.
     """
 
     def __init__(self, lookup: Callable[[str], Mapping[str, Any]]) -> None:
@@ -91,7 +92,7 @@ class Schemas:
         """Return the schema of one definition; the same value each time."""
         known = self._named.get(name)
         if known is None:
-            # Known before it is filled, so that a definition that mentions itself finds itself.
+            # Registered before it is filled, so that a recursive definition finds itself.
             known = self._named[name] = Schema()
             known.name = name
             self._unfilled.add(name)
@@ -99,12 +100,12 @@ class Schemas:
             self._unfilled.remove(name)
             if not self._unfilled:
                 for node, target, document in self._waiting:
-                    _take_after(node, target, document)
+                    _inherit(node, target, document)
                 self._waiting.clear()
         return known
 
     def compile(self, document: Mapping[str, Any]) -> Schema:
-        """Return the schema a document describes."""
+        """Return the schema of a document."""
         node = Schema()
         self._fill(node, document)
         return node
@@ -119,13 +120,13 @@ class Schemas:
         target = self.named(ref.rpartition("/")[2])
         if not any(key in document for key in _BESIDE_REF):
             return target
-        # What stands beside a reference belongs to this place only: the same
+        # Keywords beside a reference apply to this field only: the same
         # struct is merged by key in one list and replaced in another.
         node = Schema()
         if target.name in self._unfilled:
             self._waiting.append((node, target, document))
         else:
-            _take_after(node, target, document)
+            _inherit(node, target, document)
         return node
 
     def _fill(self, node: Schema, document: Mapping[str, Any]) -> None:
@@ -151,7 +152,7 @@ _BESIDE_REF = (
 )  # fmt: skip
 
 
-def _take_after(node: Schema, target: Schema, document: Mapping[str, Any]) -> None:
+def _inherit(node: Schema, target: Schema, document: Mapping[str, Any]) -> None:
     for slot in Schema.__slots__:
         setattr(node, slot, getattr(target, slot))
     node.memo = None
@@ -182,7 +183,7 @@ def _take_extensions(node: Schema, document: Mapping[str, Any]) -> None:
 
 
 def compile_schema(document: Mapping[str, Any]) -> Schema:
-    """Return the schema of a document without references, as a CRD has it."""
+    """Return the schema of a document without references, as in a CRD."""
     return Schemas(_no_references).compile(document)
 
 

@@ -1,28 +1,28 @@
 """
-Strategic merge patch: a partial object that knows how its lists are merged.
+Strategic merge patch: a partial object whose lists are merged by the schema.
 
-Maps are merged, and null deletes. What becomes of a list is written in the
-schema: most are replaced; some are merged as sets; and some hold objects with a
-key, and those with equal keys are merged. A patch may say more:
+Maps are merged, and null deletes. The schema has the patch strategy of a list:
+most are replaced; some are merged as sets; and some hold objects with a merge
+key, and those with equal keys are merged. A patch may contain directives:
 
-    $patch: replace             in a map: this map, not merged; in a list: this list, not merged
-    $patch: delete              in a map: nothing of it; in a list: not the element with this key
+    $patch: replace             in a map: replaces the map; in a list: replaces the list
+    $patch: delete              in a map: empties it; in a list: deletes the element with this key
     $setElementOrder/LIST       the order of a merged list
-    $deleteFromPrimitiveList/LIST   what to take out of a set
-    $retainKeys                 the only fields that stay
+    $deleteFromPrimitiveList/LIST   the elements to delete from a set
+    $retainKeys                 the only fields that are kept
 
 A merged list has its patched elements in the order of `$setElementOrder`, or
-else of the patch, and the others in the order they had. Where both orders allow
-it, an element that stood before another in the old list still does.
+else of the patch, and the others in their old order. Where both orders allow
+it, elements keep their relative order in the old list.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from lamina.errors import BadRequest, Invalid, Unexplained
+from lamina.errors import BadRequest, Invalid, Unclassified
+from lamina.merge.go_format import json_kind, plain, type_name
 from lamina.merge.schema import Schema
-from lamina.merge.wording import json_kind, plain, type_name
 from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
 
@@ -33,7 +33,7 @@ _DELETE: Final = "$deleteFromPrimitiveList"
 
 
 def merged(target: Obj, patch: Any, schema: Schema | None) -> Made:
-    """Return an object with a patch merged into it. Neither is changed; null is a patch that changes nothing."""
+    """Return an object with a patch merged into it. Arguments are not changed; a null patch changes nothing."""
     if patch is None:
         return dict(target)
     if not isinstance(patch, dict):
@@ -44,7 +44,7 @@ def merged(target: Obj, patch: Any, schema: Schema | None) -> Made:
 
 
 def _merged_map(old: Made, patch: Made, schema: Schema | None) -> Made:
-    """Merge a patch into a map, which is the caller's own."""
+    """Merge a patch into a map, which this function may change."""
     if _DIRECTIVE in patch:
         directive = patch[_DIRECTIVE]
         if directive == "replace":
@@ -87,7 +87,7 @@ def _merge_field(made: Made, key: str, value: Any, schema: Schema | None) -> Non
         else:
             made[key] = value
     else:
-        taken = _taken(value)
+        taken = _new_value(value)
         if taken is _NOTHING:
             made.pop(key, None)
         else:
@@ -97,19 +97,19 @@ def _merge_field(made: Made, key: str, value: Any, schema: Schema | None) -> Non
 _NOTHING: Final = object()
 
 
-def _taken(value: Any) -> Any:
-    """Return a value for a place where there was none: without nulls, and without directives, which change nothing there."""  # fmt: skip
+def _new_value(value: Any) -> Any:
+    """Return a new value without nulls and directives, which have no effect where there was no value."""  # fmt: skip
     if isinstance(value, dict):
         if _DIRECTIVE in value:
             return _NOTHING
         kept = {
-            key: _taken(held)
+            key: _new_value(held)
             for key, held in value.items()
             if held is not None and key != _RETAIN and not key.startswith((_ORDER, _DELETE))
         }
         return {key: held for key, held in kept.items() if held is not _NOTHING}
     if isinstance(value, list):
-        return [held for held in map(_taken, value) if held is not _NOTHING]
+        return [held for held in map(_new_value, value) if held is not _NOTHING]
     return value
 
 
@@ -135,11 +135,11 @@ def _merge_ordered(made: Made, key: str, patch: Any, order: Any, schema: Schema 
     old = made.get(key)
     for given in (order, patch, [] if old is None else old):
         if not isinstance(given, list):
-            raise Unexplained(f"expected a []interface {{}}, but received a {type_name(given)}")
+            raise Unclassified(f"expected a []interface {{}}, but received a {type_name(given)}")
     merge_key = schema.patch_key if schema else ""
     _check_order(patch, order, merge_key)
     if old is None:
-        result = _taken(patch)
+        result = _new_value(patch)
     elif not patch:
         result = old
     elif schema is not None and "merge" in schema.patch_strategies:
@@ -153,7 +153,7 @@ def _merge_ordered(made: Made, key: str, patch: Any, order: Any, schema: Schema 
 
 def _refilled(old: list[Any], result: list[Any], key: str) -> list[Any]:
     """
-    Return the old list as the real server remembers its order: what is new has moved into the places of what is gone.
+    Return the old list whose order kube-apiserver uses: new elements take the indexes of deleted ones.
     """
     before = [_key_of(item, key) for item in old]
     after = [_key_of(item, key) for item in result]
@@ -170,7 +170,7 @@ def _merged_list(old: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
         return _in_order(list(dict.fromkeys(both)), patch, old, "")
     key = schema.patch_key
     if not key:
-        raise Unexplained(f"cannot merge lists without merge key for {schema.name or 'struct'}")
+        raise Unclassified(f"cannot merge lists without merge key for {schema.name or 'struct'}")
     old, patch = _special_elements(old, patch, key)
     result = list(old)
     for item in patch:
@@ -178,14 +178,14 @@ def _merged_list(old: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
             raise _no_merge_key(item, key)
         place = _place_of(result, key, item[key])
         if place is None:
-            result.append(_taken(item))
+            result.append(_new_value(item))
         else:
             result[place] = _merged_map(dict(result[place]), item, schema.items)
     return _in_order(result, patch, old, key)
 
 
 def _special_elements(old: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Return both lists after the elements of the patch that are directives have been obeyed and left out."""
+    """Return both lists after the directives among the patch's elements have been executed and removed."""
     plain_elements = []
     replace = False
     for item in patch:
@@ -200,7 +200,7 @@ def _special_elements(old: list[Any], patch: list[Any], key: str) -> tuple[list[
             case "replace":
                 replace = True
             case "merge":
-                raise Unexplained("merging lists cannot yet be specified in the patch")
+                raise Unclassified("merging lists cannot yet be specified in the patch")
             case _:
                 raise _unknown_directive(item)
     return (plain_elements, []) if replace else (old, plain_elements)
@@ -215,7 +215,7 @@ def _delete_from(made: Made, directive: str, values: Any) -> None:
 
 
 def _element_kind(*lists: list[Any]) -> type:
-    """Return what all elements are; raises where they differ, or are lists themselves."""
+    """Return the type of all elements; raises where they differ, or are lists themselves."""
     kinds = {item.__class__ for items in lists for item in items}
     if list in kinds:
         refused = Invalid("the server rejected our request due to an error in our request")
@@ -223,15 +223,15 @@ def _element_kind(*lists: list[Any]) -> type:
         refused.shows_details = True
         raise refused
     if len(kinds) > 1:
-        raise Unexplained(f"list element types are not identical: {plain(list(lists))}")
+        raise Unclassified(f"list element types are not identical: {plain(list(lists))}")
     if not kinds:
-        raise Unexplained("no elements in any of the given slices")
+        raise Unclassified("no elements in any of the given slices")
     kind: type = kinds.pop()
     return kind
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
-    """Refuse an order that does not name what the patch brings, in the order it brings it."""
+    """Refuse an order that does not contain the patch's elements in their order."""
     if not patch or not order:
         return
     brought = [item for item in patch if not (isinstance(item, dict) and _DIRECTIVE in item)]
@@ -239,13 +239,13 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     for item in brought:
         wanted = _key_of(item, key)
         if not any(is_same(_key_of(other, key), wanted) for other in places):
-            raise Unexplained(
+            raise Unclassified(
                 f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n"
             )
 
 
 def _in_order(items: list[Any], order: list[Any], old: list[Any], key: str) -> list[Any]:
-    """Return a merged list with what `order` names in that order, and the rest in that of the old list."""
+    """Return a merged list with the elements of `order` in that order, and the rest in that of the old list."""
     ranks = [_key_of(item, key) for item in order]
     old_ranks = [_key_of(item, key) for item in old]
     keyed = [(_key_of(item, key), item) for item in items]
@@ -275,7 +275,7 @@ def _key_of(item: Any, key: str) -> Any:
     if not key:
         return item
     if not isinstance(item, dict):
-        raise Unexplained(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+        raise Unclassified(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
     if key not in item:
         raise _no_merge_key(item, key)
     return item[key]
@@ -284,15 +284,15 @@ def _key_of(item: Any, key: str) -> Any:
 def _place_of(items: list[Any], key: str, value: Any) -> int | None:
     for place, item in enumerate(items):
         if not isinstance(item, dict):
-            raise Unexplained(f"value for key {place} is not a map")
+            raise Unclassified(f"value for key {place} is not a map")
         if key in item and is_same(item[key], value):
             return place
     return None
 
 
-def _no_merge_key(item: Made, key: str) -> Unexplained:
-    return Unexplained(f"map: {plain(item)} does not contain declared merge key: {key}")
+def _no_merge_key(item: Made, key: str) -> Unclassified:
+    return Unclassified(f"map: {plain(item)} does not contain declared merge key: {key}")
 
 
-def _unknown_directive(patch: Made) -> Unexplained:
-    return Unexplained(f"unknown patch type: {plain(patch[_DIRECTIVE])} in map: {plain(patch)}")
+def _unknown_directive(patch: Made) -> Unclassified:
+    return Unclassified(f"unknown patch type: {plain(patch[_DIRECTIVE])} in map: {plain(patch)}")

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Condition, Obj
 
 
 def of(obj: Obj) -> Sequence[Condition]:
-    """Return the conditions in an object's status, as far as there are any: a kind may keep anything there."""
+    """Return the conditions in an object's status; what is not a condition is left out, since a kind may store anything there."""
     status = obj.get("status")
     found = status.get("conditions") if isinstance(status, Mapping) else None
-    return tuple(filter(_is_one, found)) if isinstance(found, list) else ()
+    return tuple(filter(_is_condition, found)) if isinstance(found, list) else ()
 
 
-def _is_one(value: Any) -> bool:
+def _is_condition(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
@@ -29,6 +30,17 @@ def find(conditions: Sequence[Condition], name: str) -> Condition | None:
 def is_true(conditions: Sequence[Condition], name: str) -> bool:
     found = find(conditions, name)
     return found is not None and found.get("status") == "True"
+
+
+def is_current(condition: Condition, obj: Obj) -> bool:
+    """Say whether a condition is about the current generation of its object."""
+    return (condition.get("observedGeneration") or 0) == meta.generation(obj)
+
+
+def is_true_now(obj: Obj, name: str) -> bool:
+    """Say whether a condition of an object is true and about its current generation."""
+    found = find(of(obj), name)
+    return found is not None and found.get("status") == "True" and is_current(found, obj)
 
 
 def with_condition(
@@ -45,7 +57,7 @@ def with_condition(
     Return the conditions with this one set, in its old place or at the end.
 
     Its transition time is kept while its status stays the same: a new reason
-    or message is no transition.
+    or message is not a transition.
     """
     old = find(conditions, name)
     kept = old.get("lastTransitionTime") if old is not None and old["status"] == status else None

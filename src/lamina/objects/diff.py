@@ -16,7 +16,7 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""What stands on the side of a change where there is nothing; None is a value somebody may have written."""
+"""The side of a change that has no value; None is a value that an object may hold."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -36,18 +36,18 @@ class Change(Struct, frozen=True, kw_only=True):
 
 def is_same(one: Any, two: Any) -> bool:
     """Say whether two JSON values are equal. Python finds 1 and True equal; JSON does not."""
-    return one is two or (bool(one == two) and _are_alike(one, two))
+    return one is two or (bool(one == two) and _have_same_types(one, two))
 
 
-def _are_alike(one: Any, two: Any) -> bool:
-    """Say whether two values that Python finds equal are, down to what is a boolean and what a number."""
+def _have_same_types(one: Any, two: Any) -> bool:
+    """Say whether two values that Python finds equal also agree on what is a boolean and what is a number."""
     kind = one.__class__
     if one is two or kind is str:
         return True
     if kind is dict:
-        return all(_are_alike(value, two[key]) for key, value in one.items())
+        return all(_have_same_types(value, two[key]) for key, value in one.items())
     if kind is list:
-        return all(map(_are_alike, one, two))
+        return all(map(_have_same_types, one, two))
     return kind is two.__class__ or (kind is not bool and two.__class__ is not bool)
 
 
@@ -55,7 +55,7 @@ def diff(before: Any, after: Any) -> tuple[Change, ...]:
     """
     Return where two objects differ, in the order of the fields of the first, then of those only in the second.
 
-    Lists are compared place by place. A subtree that is only on one side is
+    Lists are compared index by index. A subtree that is only on one side is
     one change.
     """
     return tuple(_changes((), before, after))

@@ -1,4 +1,4 @@
-"""A canonical form for objects, and short safe marks made of it."""
+"""The canonical JSON of a value, and hashes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 SAFE = "bcdfghjklmnpqrstvwxz2456789"
-"""What Kubernetes makes random names of: no vowels, no 0, 1 or 3, so that no word comes out by accident."""
+"""The alphabet of Kubernetes' random names: without vowels and 0, 1 and 3, so that no words appear by accident."""
 
 
 def canonical(value: Any) -> bytes:
@@ -28,9 +28,9 @@ def sha256(data: bytes) -> str:
 
 def short(value: Any, length: int = 10) -> str:
     """
-    Return a short mark that can be part of a name or a label.
+    Return a short hash that can be part of a name or a label.
 
-    Equal values have equal marks; equal marks prove nothing.
+    Equal values have equal hashes; different values may collide.
     """
     number = int.from_bytes(hashlib.sha256(canonical(value)).digest(), "big")
     letters = []
@@ -41,5 +41,5 @@ def short(value: Any, length: int = 10) -> str:
 
 
 def safe(text: str) -> str:
-    """Return a text with each character turned into a safe one, as Kubernetes does with its own hashes."""
+    """Return a text with each character mapped into the safe alphabet, as `rand.SafeEncodeString` does."""
     return "".join(SAFE[ord(character) % len(SAFE)] for character in text)

@@ -1,7 +1,7 @@
 """
 Field selectors: `spec.nodeName=a,status.phase!=Running`.
 
-Which fields there are, and how to read them, is the kind's to say.
+Each kind defines which fields it has, and how to read them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Term(NamedTuple):
 
 
 class FieldSelector(Struct, frozen=True):
-    """All terms at once; which fields there are is the kind's to say."""
+    """Matches where all terms match."""
 
     terms: tuple[Term, ...]
 
@@ -39,12 +39,8 @@ class FieldSelector(Struct, frozen=True):
         return all((read(term.field) == term.value) is term.equal for term in self.terms)
 
     def exact(self, field: str) -> str | None:
-        """Return the one value the field must have, where the selector asks for one."""
+        """Return the one value the field must have, None where the selector requires none."""
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
-
-    def renamed(self, rename: Callable[[str], str]) -> FieldSelector:
-        """Return the selector with every field called what `rename` calls it."""
-        return FieldSelector(tuple(term._replace(field=rename(term.field)) for term in self.terms))
 
     @property
     def is_everything(self) -> bool:
@@ -60,9 +56,9 @@ _SPLIT = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 
 def parse_field_selector(text: str) -> FieldSelector:
     """
-    Return the field selector a query string holds; empty terms are skipped.
+    Return the field selector of a query parameter; empty terms are skipped.
 
-    Raises BadRequest with the sentence of a real server where it makes no sense.
+    Raises BadRequest with kube-apiserver's message for an invalid one.
     """
     if not text:
         return FieldSelector(())

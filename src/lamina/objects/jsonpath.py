@@ -1,20 +1,19 @@
 """
 kubectl's JSONPath, as printer columns of a CRD and feedback rules use it.
 
-A path is a chain of steps; each step takes the values found so far and
-returns those it finds in them:
+A path is a chain of steps; each step maps a list of values to those it
+selects in them:
 
     .name  ['na\\.me']           a field; a backslash takes the next character as it is
     [2]  [-1]  [0:3]  [::2]      an element, some elements
     [*]  .*                      all elements, all fields
     [?(@.type=="Ready")]         the elements for which a comparison holds
-    [?(@.message)]               the elements that have something
+    [?(@.message)]               the elements in which a path selects something
     [0,1]  ['a','b']             several at once
     ..name                       a field, at any depth
 
-A missing field finds nothing. A step that makes no sense for a value (an
-index into a string, an index out of bounds) is an error, and the cell is
-empty.
+A missing field selects nothing. A step that does not fit a value (an index
+into a string, an index out of bounds) is an error, and the table cell is empty.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 class PathError(ValueError):
-    """A path that cannot be read, or that makes no sense for the value at hand."""
+    """A path that cannot be parsed, or that does not fit a value."""
 
 
 class JsonPath:
-    """One path, read once and applied to many objects."""
+    """A path, parsed once and applied to many objects."""
 
     __slots__ = ("_steps", "text")
 
     def __init__(self, text: str) -> None:
-        """Read a path as a CRD writes it, without braces. Raises PathError."""
+        """Parse a path as a CRD holds it, without braces. Raises PathError."""
         self.text = text
-        self._steps = _Reader(text).steps()
+        self._steps = _Parser(text).steps()
 
     def find(self, value: Any) -> Values:
-        """Return what the path finds, in order. Raises PathError where a step makes no sense."""
+        """Return the selected values in order. Raises PathError where a step does not fit."""
         return _walk(self._steps, [value])
 
 
-def complaints(text: str) -> list[str]:
-    """Return what the server has against a path in a CRD; it looks no further than the first character."""
+def column_path_errors(text: str) -> list[str]:
+    """Return kube-apiserver's errors for the path of a printer column; it checks only the first character."""
     if not text:
         return ["must not be empty"]
     return [] if text.startswith(".") else ["must be a simple json path starting with ."]
@@ -66,8 +65,8 @@ def _walk(steps: list[Step], values: Values) -> Values:
     return values
 
 
-class _Reader:
-    """Reads the inside of one pair of braces."""
+class _Parser:
+    """Parses the inside of one pair of braces."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -79,7 +78,7 @@ class _Reader:
         while self._at < len(self._text):
             rest = self._text[self._at :]
             if rest[0] == "}":
-                # The server puts braces around a path. One inside ends it, and what follows is another path.
+                # kube-apiserver puts braces around a path. One inside ends it, and the rest is another path.
                 break
             if rest.startswith("[?("):
                 steps.append(self._filter())
@@ -137,9 +136,9 @@ class _Reader:
         self._at = end + 1
         parts = inside.split(",")
         if len(parts) > 1:
-            return [_union([_Reader(f"[{part.strip(' ')}]").steps() for part in parts])]
+            return [_union([_Parser(f"[{part.strip(' ')}]").steps() for part in parts])]
         if found := _QUOTED_KEY.fullmatch(inside):
-            return _Reader(f".{found.group(1)}").steps()
+            return _Parser(f".{found.group(1)}").steps()
         return [_elements(":" if inside == "*" else inside)]
 
     def _filter(self) -> Step:
@@ -190,14 +189,14 @@ class _Reader:
         word = self._text[start : self._at]
         if word in {"true", "false"}:
             return _constant(word == "true")
-        return _senseless(f"unrecognized identifier {word}")
+        return _failing(f"unrecognized identifier {word}")
 
 
 def _constant(value: Any) -> Step:
     return lambda values: [value for _ in values]
 
 
-def _senseless(why: str) -> Step:
+def _failing(why: str) -> Step:
     def step(values: Values) -> Values:
         raise PathError(why)
 
@@ -283,12 +282,12 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 def _filtered(text: str) -> Step:
     found = _COMPARISON.fullmatch(text)
     if found is None:
-        exists = _Reader(text).steps()
+        exists = _Parser(text).steps()
         return lambda values: [one for one in _listed(values) if _has(exists, one)]
-    left, right = _Reader(found.group(1)).steps(), _Reader(found.group(3)).steps()
+    left, right = _Parser(found.group(1)).steps(), _Parser(found.group(3)).steps()
     name = found.group(2)
     if name not in _OPERATORS:
-        return _senseless(f"unrecognized filter operator {name}")
+        return _failing(f"unrecognized filter operator {name}")
     compare = _OPERATORS[name]
 
     def holds(one: Any) -> bool:

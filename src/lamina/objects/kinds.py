@@ -1,20 +1,33 @@
 """
-Which kinds a server serves, and what can be done with each.
+The kinds a server serves, with their verbs and subresources.
 
-A `Kind` is what discovery says of one kind in one version. It knows where its
-objects are found, and nothing about what is inside them.
+A `Kind` is the discovery entry of one kind in one version. It knows the paths
+of its objects, and nothing about their content.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lamina.objects.types import GroupKind, Ref
 
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_MATURITY: Final = {"": 0, "beta": 1, "alpha": 2}
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Return the sort key of a group's versions: stable ones first, newer ones first, invalid names last."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (len(_MATURITY), 0, 0, version)
+    number, maturity, step = match.groups()
+    return (_MATURITY[maturity or ""], -int(number), -int(step or 0), "")
+
 
 class Kind(NamedTuple):
-    """One kind in one version: what its objects are called, where they live, what may be done with them."""
+    """One kind in one version: its resource name, scope, verbs and subresources."""
 
     api_version: str
     kind: str
@@ -23,7 +36,7 @@ class Kind(NamedTuple):
     verbs: frozenset[str] = frozenset()
     subresources: frozenset[str] = frozenset()
     short: tuple[str, ...] = ()
-    """What people call it for short."""
+    """Its short names."""
 
     @property
     def group(self) -> str:
@@ -38,11 +51,11 @@ class Kind(NamedTuple):
         return self.verbs.issuperset(verbs)
 
     def ref(self, namespace: str, name: str, cluster: str = "") -> Ref:
-        """Return where an object of this kind is; the namespace is dropped where the kind has none."""
+        """Return the reference of an object of this kind; the namespace is dropped where the kind is cluster-scoped."""
         return Ref(self.api_version, self.kind, namespace if self.namespaced else "", name, cluster)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the path of the collection, of one object in it, or of something below that object."""
+        """Return the API path of the collection, of one object in it, or of a subresource."""
         parts = ["/apis/" if "/" in self.api_version else "/api/", self.api_version]
         if self.namespaced and namespace:
             parts += ["/namespaces/", namespace]
@@ -56,10 +69,10 @@ class Kind(NamedTuple):
 
 class Kinds:
     """
-    Everything a server serves, as a value.
+    All kinds a server serves, as a value: the REST mapper.
 
-    Given in order of preference: where a kind is served in several versions,
-    the first is the one to use when only the kind is known.
+    They are given in order of preference: where a kind is served in several
+    versions, the first is the preferred one.
     """
 
     __slots__ = ("_exact", "_hash", "_preferred")
@@ -77,7 +90,7 @@ class Kinds:
         return self._exact.get((api_version, kind))
 
     def preferred(self, kind: GroupKind) -> Kind | None:
-        """Return the kind in the version to use when any will do."""
+        """Return the kind in its preferred version."""
         return self._preferred.get(kind)
 
     def versions(self) -> Iterator[Kind]:

@@ -1,14 +1,14 @@
 """
-Reading metadata, and re-making it.
+Reads metadata, and returns objects with changed metadata.
 
 The readers accept any object, with metadata or without. The others return a
-new object that shares whatever they did not touch.
+new object that shares every unchanged part.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lamina.objects.types import Made, Obj, OwnerRef, Ref
+from lamina.objects.types import GroupKind, Made, Obj, OwnerRef, Ref
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -22,7 +22,7 @@ def name(obj: Obj) -> str:
 
 
 def namespace(obj: Obj) -> str:
-    """Return the namespace, empty for what lives in the cluster as a whole."""
+    """Return the namespace, empty for a cluster-scoped object."""
     return (obj.get("metadata") or _NOTHING).get("namespace") or ""
 
 
@@ -32,6 +32,12 @@ def uid(obj: Obj) -> str:
 
 def resource_version(obj: Obj) -> str:
     return metadata(obj).get("resourceVersion") or ""
+
+
+def version_number(obj: Obj) -> int:
+    """Return the resource version as a number, 0 where it is not one."""
+    version = resource_version(obj)
+    return int(version) if version.isdigit() else 0
 
 
 def generation(obj: Obj) -> int:
@@ -55,7 +61,7 @@ def owner_refs(obj: Obj) -> Sequence[OwnerRef]:
 
 
 def controller_of(obj: Obj) -> OwnerRef | None:
-    """Return the one owner that controls the object, if any does."""
+    """Return the controller reference of an object, if it has one."""
     for owner in owner_refs(obj):
         if owner.get("controller"):
             return owner
@@ -68,24 +74,29 @@ def is_controlled_by(obj: Obj, owner_uid: str) -> bool:
 
 
 def is_deleting(obj: Obj) -> bool:
-    """Say whether deletion has been asked for; finalizers may still hold the object."""
+    """Say whether deletion has been requested; finalizers may still keep the object."""
     return bool((obj.get("metadata") or _NOTHING).get("deletionTimestamp"))
 
 
 def ref(obj: Obj, cluster: str = "") -> Ref:
-    """Return where the object is."""
-    held = obj.get("metadata") or _NOTHING
+    """Return the reference of an object."""
+    fields = obj.get("metadata") or _NOTHING
     return Ref(
         obj.get("apiVersion") or "",
         obj.get("kind") or "",
-        held.get("namespace") or "",
-        held.get("name") or "",
+        fields.get("namespace") or "",
+        fields.get("name") or "",
         cluster,
     )
 
 
+def group_kind(obj: Obj | OwnerRef) -> GroupKind:
+    """Return the kind of an object, or of the owner that an owner reference names."""
+    return GroupKind(str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind") or ""))
+
+
 def owner_ref(owner: Obj, *, controller: bool = False, blocks: bool = False) -> OwnerRef:
-    """Return a reference to `owner` for a dependent to carry; `blocks` holds up a foreground deletion."""
+    """Return an owner reference to `owner`; `blocks` sets blockOwnerDeletion, which delays a foreground deletion."""
     made = OwnerRef(
         apiVersion=owner.get("apiVersion") or "",
         kind=owner.get("kind") or "",
@@ -110,14 +121,6 @@ def with_metadata(obj: Obj, **fields: Any) -> Made:
     return {**obj, "metadata": made}
 
 
-def with_label(obj: Obj, key: str, value: str) -> Made:
-    return with_metadata(obj, labels={**labels(obj), key: value})
-
-
-def without_label(obj: Obj, key: str) -> Made:
-    return with_metadata(obj, labels={k: v for k, v in labels(obj).items() if k != key})
-
-
 def with_annotation(obj: Obj, key: str, value: str) -> Made:
     return with_metadata(obj, annotations={**annotations(obj), key: value})
 
@@ -127,17 +130,13 @@ def without_annotation(obj: Obj, key: str) -> Made:
 
 
 def with_finalizer(obj: Obj, finalizer: str) -> Made:
-    """Return the object with the finalizer at the end, or as it was if it had it already."""
+    """Return the object with the finalizer appended, unless it has it already."""
     kept = list(finalizers(obj))
     return with_metadata(obj, finalizers=kept if finalizer in kept else [*kept, finalizer])
 
 
-def without_finalizer(obj: Obj, finalizer: str) -> Made:
-    return with_metadata(obj, finalizers=[one for one in finalizers(obj) if one != finalizer])
-
-
 def with_owner(obj: Obj, owner: OwnerRef) -> Made:
-    """Return the object owned by `owner` too; a reference to the same uid is replaced where it stands."""
+    """Return the object with this owner reference; one to the same uid is replaced in place."""
     refs = list(owner_refs(obj))
     for index, one in enumerate(refs):
         if one["uid"] == owner["uid"]:
@@ -146,11 +145,3 @@ def with_owner(obj: Obj, owner: OwnerRef) -> Made:
     else:
         refs.append(owner)
     return with_metadata(obj, ownerReferences=refs)
-
-
-def without_owner(obj: Obj, owner_uid: str) -> Made:
-    return with_metadata(obj, ownerReferences=[one for one in owner_refs(obj) if one["uid"] != owner_uid])
-
-
-def without_status(obj: Obj) -> Made:
-    return {key: value for key, value in obj.items() if key != "status"}

@@ -1,9 +1,9 @@
 """
 Get, put, pick and drop fields by path.
 
-A path is the names and places that lead to a value: `("spec", "containers", 0,
-"image")`. What is written returns a new object that shares everything off the
-path with the old one.
+A path is the field names and indexes that lead to a value: `("spec",
+"containers", 0, "image")`. Writers return a new object that shares everything
+off the path with the old one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def shown(path: Path) -> str:
-    """Return a path as people write it: `spec.containers[0].image`."""
+    """Return a path as text: `spec.containers[0].image`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
 def get(obj: Any, path: Path, default: Any = None) -> Any:
-    """Return the value at a path, or the default where the path leads nowhere."""
+    """Return the value at a path, or the default where there is none."""
     here = obj
     for step in path:
         if isinstance(here, Mapping):
@@ -37,13 +37,13 @@ def get(obj: Any, path: Path, default: Any = None) -> Any:
 
 def put(obj: Obj, path: Path, value: Any) -> Made:
     """
-    Return an object with a value at a path, with the objects on the way made where they are missing.
+    Return an object with a value at a path; missing objects on the way are created.
 
     Raises LookupError where the path leads through a list that is too short,
-    or through something that has no fields.
+    or through a value that has no fields.
     """
     if not path:
-        raise LookupError("a path to put something at has at least one step")
+        raise LookupError("the path is empty")
     made: Made = _put(obj, path, value)
     return made
 
@@ -54,7 +54,7 @@ def _put(here: Any, path: Path, value: Any) -> Any:
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         if not isinstance(here, list) or not 0 <= step < len(here):
-            raise LookupError(f"there is no place {step} to put anything at")
+            raise LookupError(f"index {step} is out of range")
         return [*here[:step], _put(here[step], rest, value), *here[step + 1 :]]
     if here is None:
         here = {}
@@ -64,7 +64,7 @@ def _put(here: Any, path: Path, value: Any) -> Any:
 
 
 def pick(obj: Obj, paths: Iterable[Path]) -> Made:
-    """Return an object with only what the paths lead to; paths go through objects, and may end anywhere."""
+    """Return an object with only the values at these paths, which may not lead through lists."""
     picked: Made = {}
     for path in paths:
         value = get(obj, path, default=_NOTHING)
@@ -77,7 +77,7 @@ _NOTHING = object()
 
 
 def drop(obj: Obj, path: Path) -> Obj:
-    """Return an object without what a path leads to; the same object where it leads nowhere."""
+    """Return an object without the value at a path; the same object where there is none."""
     if not path or get(obj, path, default=_NOTHING) is _NOTHING:
         return obj
     dropped: Obj = _drop(obj, path)

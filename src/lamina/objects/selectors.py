@@ -1,9 +1,9 @@
 """
-Label selectors: as a query string, as a LabelSelector object, as a plain map.
+Label selectors: as a query parameter, as a LabelSelector object, as a plain map.
 
-A selector is parsed once and then asked about many objects, so what is kept
-is one predicate. `!=` and `notin` also match what has no such key. Errors are
-said in the words of a real API server, because people search for them.
+A selector is parsed once and matched against many objects, so it is compiled
+to one predicate. `!=` and `notin` also match objects without the key. Error
+texts are those of kube-apiserver.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from lamina.errors import BadRequest
 from lamina.objects import names
 from lamina.objects.field_selectors import FieldSelector, parse_field_selector
-from lamina.objects.printing import quoted, shown
+from lamina.objects.go_quote import quoted, shown
 
 __all__ = [
     "EVERYTHING",
@@ -63,7 +63,7 @@ class Requirement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements at once. One without any matches everything; `NOTHING` matches nothing."""
+    """Matches where all requirements match: one without any matches everything; `NOTHING` matches nothing."""
 
     requirements: tuple[Requirement, ...]
     nothing: bool = False
@@ -90,7 +90,7 @@ class LabelSelector:
 def _predicate(requirements: Sequence[Requirement]) -> Predicate:
     equals = {one.key: one.values[0] for one in requirements if one.operator in ("=", "==")}
     if len(requirements) > 1 and len(equals) == len(requirements):
-        # What nearly every selector is, and the quickest way to ask it of many objects.
+        # Nearly every selector is of this form, and comparing item views is the fastest check.
         wanted = equals.items()
         return lambda labels: wanted <= labels.items()
     return _all(map(_compiled, requirements))
@@ -153,25 +153,25 @@ _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 
 def parse_label_selector(text: str) -> LabelSelector:
     """
-    Return the selector a query string holds.
+    Return the selector of a query parameter.
 
-    Raises BadRequest with the sentence of a real server where it makes no sense.
+    Raises BadRequest with kube-apiserver's message for an invalid one.
     """
     if not text:
         return EVERYTHING
     try:
         requirements = _LabelParser(text).requirements()
-    except _Nonsense as nonsense:
-        raise BadRequest(str(nonsense)) from None
+    except _InvalidSelector as invalid:
+        raise BadRequest(str(invalid)) from None
     return LabelSelector(tuple(sorted(requirements, key=lambda one: one.key)))
 
 
-class _Nonsense(Exception):
-    """What is wrong with a selector, in one sentence."""
+class _InvalidSelector(Exception):
+    """A selector is invalid; the message is kube-apiserver's."""
 
 
 class _LabelParser:
-    """Reads requirements token by token; the end is an empty token."""
+    """Parses requirements token by token; the end is an empty token."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -184,19 +184,19 @@ class _LabelParser:
             if not ahead:
                 return found
             if ahead != "!" and ahead in _SYMBOLS:
-                raise _Nonsense(f"found '{ahead}', expected: !, identifier, or 'end of string'")
+                raise _InvalidSelector(f"found '{ahead}', expected: !, identifier, or 'end of string'")
             try:
                 found.append(self._requirement())
-            except _Nonsense as nonsense:
-                raise _Nonsense(f"unable to parse requirement: {nonsense}") from None
+            except _InvalidSelector as invalid:
+                raise _InvalidSelector(f"unable to parse requirement: {invalid}") from None
             token = self._take()
             if not token:
                 return found
             if token != ",":
-                raise _Nonsense(f"found '{token}', expected: ',' or 'end of string'")
+                raise _InvalidSelector(f"found '{token}', expected: ',' or 'end of string'")
             ahead = self._peek()
             if not ahead or (ahead != "!" and ahead in _SYMBOLS):
-                raise _Nonsense(f"found '{ahead}', expected: identifier after ','")
+                raise _InvalidSelector(f"found '{ahead}', expected: identifier after ','")
 
     def _requirement(self) -> Requirement:
         token = self._take()
@@ -204,10 +204,10 @@ class _LabelParser:
         if absent:
             token = self._take()
         if not token or token in _SYMBOLS:
-            raise _Nonsense(f"found '{token}', expected: identifier")
+            raise _InvalidSelector(f"found '{token}', expected: identifier")
         key = token
-        if complaints := names.qualified(key):
-            raise _Nonsense(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(complaints)}")
+        if errors := names.qualified(key):
+            raise _InvalidSelector(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(errors)}")
         if absent:
             return Requirement(key, "!")
         if self._peek() in {"", ","}:
@@ -215,20 +215,20 @@ class _LabelParser:
         written = self._take()
         operator = _BINARY.get(written)
         if operator is None:
-            raise _Nonsense(f"found '{written}', expected: in, notin, =, ==, !=, gt, lt")
+            raise _InvalidSelector(f"found '{written}', expected: in, notin, =, ==, !=, gt, lt")
         values = self._values() if operator in {"in", "notin"} else (self._value(),)
         return requirement(key, operator, values)
 
     def _values(self) -> tuple[str, ...]:
         token = self._take()
         if token != "(":
-            raise _Nonsense(f"found '{token}' expected: '('")
+            raise _InvalidSelector(f"found '{token}' expected: '('")
         ahead = self._peek()
         if ahead == ")":
             self._take()
             return ("",)
         if ahead != "," and (not ahead or ahead in _SYMBOLS):
-            raise _Nonsense(f"found '{ahead}', expected: ',', ')' or identifier")
+            raise _InvalidSelector(f"found '{ahead}', expected: ',', ')' or identifier")
         values: set[str] = set()
         while True:
             token = self._take()
@@ -246,9 +246,9 @@ class _LabelParser:
                 if after == ")":
                     break
                 if after != ",":
-                    raise _Nonsense(f"found '{after}', expected: ',' or ')'")
+                    raise _InvalidSelector(f"found '{after}', expected: ',' or ')'")
             else:
-                raise _Nonsense(f"found '{token}', expected: ',', or identifier")
+                raise _InvalidSelector(f"found '{token}', expected: ',', or identifier")
         self._take()
         return tuple(sorted(values))
 
@@ -257,7 +257,7 @@ class _LabelParser:
             return ""
         token = self._take()
         if token in _SYMBOLS:
-            raise _Nonsense(f"found '{token}', expected: identifier")
+            raise _InvalidSelector(f"found '{token}', expected: identifier")
         return token
 
     def _peek(self) -> str:
@@ -270,41 +270,41 @@ class _LabelParser:
 
 
 def _tokens(text: str) -> list[str]:
-    # A NUL ends the text, for want of anything better to do with it.
+    # As in apimachinery's lexer, a NUL ends the text.
     return _TOKEN.findall(text.partition("\0")[0])
 
 
 def requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
     """
-    Return a requirement after a look at its key and values.
+    Return a requirement after validation of its key and values.
 
-    Raises _Nonsense with all that is wrong, as field errors.
+    Raises _InvalidSelector with all that is wrong, as field errors.
     """
-    said: list[str] = []
-    if complaints := names.qualified(key):
-        said.append(f"key: Invalid value: {quoted(key)}: {'; '.join(complaints)}")
+    found: list[str] = []
+    if errors := names.qualified(key):
+        found.append(f"key: Invalid value: {quoted(key)}: {'; '.join(errors)}")
     match operator:
         case "in" | "notin":
             if not values:
-                said.append(
+                found.append(
                     "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
                 )
         case "exists" | "!":
             if values:
                 rule = "values set must be empty for exists and does not exist"
-                said.append(f"values: Invalid value: {shown(list(values))}: {rule}")
+                found.append(f"values: Invalid value: {shown(list(values))}: {rule}")
         case "gt" | "lt":
             rule = "for 'Gt', 'Lt' operators, the value must be an integer"
-            said += (
+            found += (
                 f"values[{index}]: Invalid value: {quoted(value)}: {rule}"
                 for index, value in enumerate(values)
                 if _integer(value) is None
             )
     for index, value in enumerate(values):
-        if complaints := names.label_value(value):
-            said.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(complaints)}")
-    if said:
-        raise _Nonsense(said[0] if len(said) == 1 else f"[{', '.join(said)}]")
+        if errors := names.label_value(value):
+            found.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(errors)}")
+    if found:
+        raise _InvalidSelector(found[0] if len(found) == 1 else f"[{', '.join(found)}]")
     return Requirement(key, operator, tuple(values))
 
 
@@ -313,7 +313,7 @@ _OBJECT_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotE
 
 def from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
     """
-    Return the selector a LabelSelector object stands for: absent matches nothing, empty matches everything.
+    Return the selector of a LabelSelector object: absent matches nothing, empty matches everything.
 
     Raises BadRequest where it is not valid.
     """
@@ -327,17 +327,17 @@ def from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
             written = expression.get("operator") or ""
             operator = _OBJECT_OPERATORS.get(written)
             if operator is None:
-                raise _Nonsense(f"{quoted(written)} is not a valid label selector operator")
+                raise _InvalidSelector(f"{quoted(written)} is not a valid label selector operator")
             requirements.append(
                 requirement(expression.get("key") or "", operator, expression.get("values") or ())
             )
-    except _Nonsense as nonsense:
-        raise BadRequest(str(nonsense)) from None
+    except _InvalidSelector as invalid:
+        raise BadRequest(str(invalid)) from None
     return LabelSelector(tuple(sorted(requirements, key=lambda one: one.key)))
 
 
 def from_labels(labels: Labels | None) -> LabelSelector:
-    """Return a selector for exactly these values, as the plain map of a Service holds them; none are all."""
+    """Return a selector for exactly these values, as the map of a Service; an empty map matches everything."""
     return LabelSelector(
         tuple(Requirement(key, "=", (value,)) for key, value in sorted((labels or {}).items()))
     )

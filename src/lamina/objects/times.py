@@ -1,4 +1,4 @@
-"""Points in time as objects carry them: RFC 3339 in UTC, whole seconds or microseconds."""
+"""Timestamps of objects: RFC 3339 in UTC, with whole seconds or microseconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=256)
 def stamp(moment: datetime) -> str:
-    """Return a moment as a `Time`: whole seconds, cut rather than rounded."""
+    """Return a moment as a `Time`: whole seconds, truncated."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -18,7 +18,7 @@ def micro_stamp(moment: datetime) -> str:
 
 
 def moment(text: str | None) -> datetime | None:
-    """Return the moment a text names, or None where it names none."""
+    """Return the moment of a timestamp; None where the text is not one."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What an object is, and how to point at one."""
+"""The types of objects, references, conditions and watch events."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 Obj: TypeAlias = Mapping[str, Any]
-"""Any Kubernetes object. A dict when it runs; the type checker refuses to assign into it."""
+"""Any Kubernetes object. A dict at run time; the type checker refuses assignments into it."""
 
 Made: TypeAlias = dict[str, Any]
-"""An object still being made, by the one function that owns it."""
+"""An object under construction, owned by one function."""
 
 
 class GroupKind(NamedTuple):
@@ -21,7 +21,7 @@ class GroupKind(NamedTuple):
 
 class Ref(NamedTuple):
     """
-    Where one object is: its API version and kind, its namespace (empty for cluster scope) and name.
+    A reference to one object: its API version and kind, its namespace (empty for cluster scope) and name.
 
     `cluster` names one of the clusters a controller knows; empty means its own.
     """

@@ -1,4 +1,4 @@
-"""URLs as Kubernetes reads them, which is more lenient than the standard and stricter than most."""
+"""URLs with the grammar and the error texts of Go's net/url."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina.objects.printing import quoted
+from lamina.objects.go_quote import quoted
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -22,7 +22,7 @@ _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 
 
 class BadUrl(ValueError):
-    """A text that is no URL, and why."""
+    """A text is not a URL; the message is net/url's."""
 
 
 class Url(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ def parse(text: str) -> Url:
 
 
 def parse_in_request(text: str) -> Url:
-    """Return the parts of what may stand in a request line: an absolute URL or an absolute path; raises BadUrl."""
+    """Return the parts of a request target, an absolute URL or an absolute path; raises BadUrl."""
     return _parsed(text, in_request=True)
 
 
@@ -137,10 +137,10 @@ def _is_ipv6(text: str) -> bool:
 
 
 def is_badly_escaped(text: str) -> bool:
-    """Whether a percent sign stands where no escape does."""
+    """Say whether a percent sign begins no valid escape."""
     return _BAD_ESCAPE.search(text) is not None
 
 
 def unescaped(text: str) -> str:
-    """Return a text with its escapes replaced by what they stand for."""
+    """Return a text with its percent escapes decoded."""
     return unquote_to_bytes(text).decode("utf-8", "replace") if "%" in text else text

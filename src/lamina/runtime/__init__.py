@@ -1,4 +1,5 @@
 """
-The machinery every controller shares: remember what is out there, take one key at a time, ask for a plan, carry
-it out, come back later. It never knows what a plan is for.
+Runs controllers: informers fill caches, a workqueue orders keys, workers reconcile them and write the plans.
+
+It is the same for every controller, and knows nothing of what a plan is for.
 """

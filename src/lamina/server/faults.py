@@ -1,13 +1,11 @@
 """
-What to break on request, before routing; knows no kind.
+Injects faults into the responses of a server, before routing; knows no kind.
 
-Stands beside a server and is asked only while its table has something in it.
-What it breaks is what a client sees: answers that do not come, come late, are
-refusals or show the past, and watches that end. Whatever is carried out is
-carried out by the server, and whatever is said is said in its words.
+The injector runs only while the fault table has entries. Clients get responses late, never, as errors or
+from a stale store, and watches are cut. Requests are served by the server itself, so every message is its
+own.
 
-Two sorts of requests are never broken: those for the server's own pages below
-`/lamina/`, and those of `lamina chaos` itself, by whom everything can be mended.
+Paths below `/lamina/` and requests of `lamina chaos` are exempt, so that faults can always be removed.
 """
 
 from __future__ import annotations
@@ -15,146 +13,124 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import NamedTuple
 
 from lamina.errors import ApiError
-from lamina.faults import Asked, Cut, Expire, Faults, Silence, Stale, asked
-from lamina.faults.table import Entry, Meeting, hits
-from lamina.server.past import forgetful, past
-from lamina.server.plane import Plane
-from lamina.server.rendering import in_form
-from lamina.server.request import Answer, Request, error_answer
-from lamina.server.store import Store
+from lamina.faults import Cut, Expire, Faults, Silence, Stale
+from lamina.faults.table import Entry, RequestFaults, applies
+from lamina.server.codec.response import negotiated_status
+from lamina.server.context import ServerContext
+from lamina.server.fault_matching import FaultTarget
+from lamina.server.http.request import Request, Response, error_response
+from lamina.server.storage.stale_store import CompactedStore, StaleStore
+from lamina.server.storage.store import Store
 
-MENDER = "lamina-chaos"
-"""What whoever mends things calls itself; such requests meet no fault."""
-_MARKS = 20
-"""How many marks are set within the time that an answer is behind."""
+_SAMPLES = 20
+"""Samples of the store's version within the lag of a stale response."""
 
-Serve = Callable[[Request, Plane], Awaitable[Answer]]
-
-
-class Asking(NamedTuple):
-    """A request, as far as faults tell requests apart; what it asks for is found out when there is a fault."""
-
-    method: str
-    path: str
-    query: str
-    user: str
-
-    @classmethod
-    def of(cls, request: Request) -> Asking:
-        return cls(request.method, request.path, request.query, request.user.name)
-
-    @property
-    def asked(self) -> Asked:
-        request = Request(self.method, self.path, self.query)
-        first = {name: values[0] for name, values in request.parameters.items()}
-        return asked(self.method, self.path, first, self.user)
+Serve = Callable[[Request, ServerContext], Awaitable[Response]]
 
 
-def is_spared(request: Request) -> bool:
-    """Say whether a request meets no fault, whatever the table says."""
-    return request.path.startswith("/lamina/") or request.headers.get("user-agent") == MENDER
+class FaultInjector:
+    """Injects the faults of a fault table into one server."""
 
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._stale_versions: dict[str, _StaleVersion] = {}
 
-class Trouble:
-    """Breaks the answers of one server, as its table of faults says."""
-
-    def __init__(self, plane: Plane) -> None:
-        self._plane = plane
-        self._behind: dict[str, _Behind] = {}
-
-    async def handle(self, request: Request, faults: Faults, serve: Serve) -> Answer:
-        """Answer a request as badly as is asked for."""
-        meeting = faults.meet(Asking.of(request).asked)
-        if not meeting.entries:
-            return await serve(request, self._plane)
+    async def handle(self, request: Request, faults: Faults, serve: Serve) -> Response:
+        """Serve a request with the faults that match it."""
+        effects = faults.match(FaultTarget.of(request).attributes)
+        if not effects.entries:
+            return await serve(request, self._context)
         try:
-            # Whoever leaves while nobody listens was never heard.
-            request.held, request.silenced = True, meeting.find(Silence) is not None
-            await meeting.before()
-            request.held = False
-            answer = await serve(request, self._shown_to(request, meeting))
+            # If the client disconnects while the request is delayed, the request has no effect.
+            request.abandonable, request.silenced = True, effects.find(Silence) is not None
+            await effects.before()
+            request.abandonable = False
+            response = await serve(request, self._context_for(request, effects))
             try:
-                request.held = True
-                await meeting.after()
-                request.held = False
+                request.abandonable = True
+                await effects.after()
+                request.abandonable = False
             except BaseException:
-                await _close(answer)
+                await _close(response)
                 raise
         except ApiError as refused:
-            return in_form(request, error_answer(refused))
-        if not isinstance(answer.body, bytes) and meeting.touches_streams:
-            answer.body = meeting.stream(answer.body)
-        return answer
+            return negotiated_status(request, error_response(refused))
+        if not isinstance(response.body, bytes) and effects.touches_streams:
+            response.body = effects.stream(response.body)
+        return response
 
-    def _shown_to(self, request: Request, meeting: Meeting) -> Plane:
-        """Return what a request is shown of the control plane."""
-        if meeting.find(Expire) is not None:
-            return forgetful(self._plane)
-        stale = meeting.find(Stale)
-        if stale is None or stale.fault.id not in self._behind:
-            return self._plane
-        version = self._behind[stale.fault.id].version
+    def _context_for(self, request: Request, effects: RequestFaults) -> ServerContext:
+        """Return the context to serve a request from: the live one, a stale one or a compacted one."""
+        if effects.find(Expire) is not None:
+            return self._context.reading(CompactedStore(self._context.store))
+        stale = effects.find(Stale)
+        if stale is None or stale.fault.id not in self._stale_versions:
+            return self._context
+        version = self._stale_versions[stale.fault.id].version
         wanted = request.parameter("resourceVersion")
         if wanted.isdecimal():
-            # However late it is, nobody is shown less than they know already.
-            version = min(max(version, int(wanted)), self._plane.store.version)
-        return past(self._plane, version)
+            # A client is never served from before a version it names itself.
+            version = min(max(version, int(wanted)), self._context.store.version)
+        return self._context.reading(StaleStore(self._context.store, version))
 
     def begin(self, entry: Entry) -> None:
-        """Take note of a fault that has come; watches that it is about come back and meet it."""
+        """Activate a fault; watches that match it are ended, so that they reconnect through it."""
         fault = entry.fault
-        self._behind = {name: one for name, one in self._behind.items() if not one.is_over}
+        self._stale_versions = {
+            name: stale_version
+            for name, stale_version in self._stale_versions.items()
+            if not stale_version.is_over
+        }
         if isinstance(fault, Stale):
-            self._behind[fault.id] = _Behind(self._plane.store, entry, fault)
+            self._stale_versions[fault.id] = _StaleVersion(self._context.store, entry, fault)
         if isinstance(fault, Cut | Stale | Silence):
-            for watcher, about in list(self._plane.watchers.items()):
-                if about is not None and hits(entry, about.asked):
+            for watcher, attributes in list(self._context.watches.items()):
+                if attributes is not None and applies(entry, attributes.attributes):
                     watcher.end()
 
 
-class _Behind:
-    """Which version stale answers show: the one of when the fault came, or of a while ago."""
+class _StaleVersion:
+    """The version that a stale response shows: that of the fault's start, or of a fixed time ago."""
 
     def __init__(self, store: Store, entry: Entry, fault: Stale) -> None:
         self._store, self._entry = store, entry
         self._seconds, self._versions = fault.seconds, fault.versions
         self._loop = asyncio.get_running_loop()
-        self._marks = deque([(self._loop.time(), store.version)])
+        self._samples = deque([(self._loop.time(), store.version)])
         if self._seconds is not None:
             self._wait(self._seconds)
 
     @property
     def is_over(self) -> bool:
-        return self._entry.gone.is_set()
+        return self._entry.removed.is_set()
 
     @property
     def version(self) -> int:
         if self._versions is not None:
             return max(1, self._store.version - self._versions)
         if self._seconds is not None:
-            self._forget(self._loop.time() - self._seconds)
-        return self._marks[0][1]
+            self._drop_samples(self._loop.time() - self._seconds)
+        return self._samples[0][1]
 
     def _wait(self, seconds: float) -> None:
-        self._loop.call_later(seconds / _MARKS, self._mark, seconds)
+        self._loop.call_later(seconds / _SAMPLES, self._sample, seconds)
 
-    def _mark(self, seconds: float) -> None:
+    def _sample(self, seconds: float) -> None:
         if not self.is_over:
             now = self._loop.time()
-            self._forget(now - seconds)
-            self._marks.append((now, self._store.version))
+            self._drop_samples(now - seconds)
+            self._samples.append((now, self._store.version))
             self._wait(seconds)
 
-    def _forget(self, before: float) -> None:
-        """Keep the newest of the marks from before a moment, and those after it."""
-        while len(self._marks) > 1 and self._marks[1][0] <= before:
-            self._marks.popleft()
+    def _drop_samples(self, before: float) -> None:
+        """Drop the samples before a moment, except the newest of them."""
+        while len(self._samples) > 1 and self._samples[1][0] <= before:
+            self._samples.popleft()
 
 
-async def _close(answer: Answer) -> None:
-    close = getattr(answer.body, "aclose", None)
-    if close is not None and isinstance(answer.body, AsyncIterator):
+async def _close(response: Response) -> None:
+    close = getattr(response.body, "aclose", None)
+    if close is not None and isinstance(response.body, AsyncIterator):
         await close()

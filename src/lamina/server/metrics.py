@@ -1,8 +1,7 @@
 """
-What the server counts about itself, under the names Kubernetes gives them.
+Request metrics under kube-apiserver's names.
 
-Counting is a few additions; the text that Prometheus reads is made of the
-counts when somebody asks for it.
+Counting is a few additions; the Prometheus text is built when it is scraped.
 """
 
 from __future__ import annotations
@@ -11,24 +10,24 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lamina.server.kind import Kind
-from lamina.server.request import Answer, Sink
-from lamina.server.routes import Path
-from lamina.server.store import Store
+from lamina.objects.api_paths import Path
+from lamina.server.http.request import Response, Sink
+from lamina.server.kinds.kind import Kind
+from lamina.server.storage.store import Store
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_SHOWN = {"create": "POST", "update": "PUT"}
-"""Verbs that are called by their method where they are counted."""
+_VERB_LABELS = {"create": "POST", "update": "PUT"}
+"""Verbs that are labelled by their method."""
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
-_MOST = 10_000
-"""How many combinations of labels are told apart; there are far fewer, unless somebody plays with paths."""
+_MAX_SERIES = 10_000
+"""Label combinations that are counted separately; a bound against clients that invent paths."""
 
 
-class Tally:
-    """How often one kind of request was served, and how long that took."""
+class RequestCounter:
+    """Count and duration of requests with the same labels."""
 
     __slots__ = ("buckets", "count", "labels", "seconds")
 
@@ -39,14 +38,13 @@ class Tally:
         self.buckets = [0] * (len(_BOUNDS) + 1)
 
     def add(self, seconds: float) -> None:
-        """Count one request that took so long."""
         self.count += 1
         self.seconds += seconds
         self.buckets[bisect_left(_BOUNDS, seconds)] += 1
 
 
-class Stream:
-    """A stream that is counted for as long as it is open: until it is closed, whether it was read to its end or not."""
+class CountedStream:
+    """A stream that is counted as long-running until it is closed."""
 
     __slots__ = ("_chunks", "_metrics")
 
@@ -56,7 +54,7 @@ class Stream:
         metrics.streams += 1
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        # The stream itself: being counted costs nothing a chunk.
+        # The inner stream itself: counting costs nothing per chunk.
         return aiter(self._chunks)
 
     def push_to(self, sink: Sink) -> None:
@@ -77,50 +75,49 @@ class Stream:
 
 
 class Metrics:
-    """The server's counts."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tallies: dict[tuple[object, ...], Tally] = {}
+        self._counters: dict[tuple[object, ...], RequestCounter] = {}
         self._registry: CollectorRegistry | None = None
         self.streams = 0
 
-    def count(self, verb: str, kind: Kind | None, path: Path | None, answer: Answer, seconds: float) -> None:
-        """Count one request."""
-        tally = self.tally(verb, kind, path, answer.status)
+    def count(
+        self, verb: str, kind: Kind | None, path: Path | None, response: Response, seconds: float
+    ) -> None:
+        counter = self.counter(verb, kind, path, response.status)
         if verb == "watch":
-            tally.count += 1
+            counter.count += 1
         else:
-            tally.add(seconds)
+            counter.add(seconds)
 
-    def tally(self, verb: str, kind: Kind | None, path: Path | None, status: int) -> Tally:
-        """Return where requests like this one are counted."""
+    def counter(self, verb: str, kind: Kind | None, path: Path | None, status: int) -> RequestCounter:
+        """Return the counter of requests with these labels."""
         if path is None:
             scope = ""
         elif path.name or verb == "create":
             scope = "resource"
         else:
             scope = "namespace" if path.namespace else "cluster"
-        # What clients make up is not told apart: there is no end of it.
+        # Subresources that do not exist share a label: their number is unbounded.
         below = path.subresource if path is not None and kind is not None else ""
         if below and kind is not None and kind.subresource(below) is None:
             below = ""
         key = (verb, kind, below, scope, status)
-        tally = self._tallies.get(key)
-        if tally is None:
+        counter = self._counters.get(key)
+        if counter is None:
             named = (kind.group, kind.version, kind.plural) if kind is not None else ("", "", "")
-            shown = _SHOWN.get(verb) or verb.upper()
-            tally = Tally((shown, *named, below, scope, str(status)))
-            if len(self._tallies) < _MOST:
-                self._tallies[key] = tally
-        return tally
+            shown = _VERB_LABELS.get(verb) or verb.upper()
+            counter = RequestCounter((shown, *named, below, scope, str(status)))
+            if len(self._counters) < _MAX_SERIES:
+                self._counters[key] = counter
+        return counter
 
-    def open(self, chunks: AsyncIterator[bytes]) -> Stream:
+    def open(self, chunks: AsyncIterator[bytes]) -> CountedStream:
         """Return a stream that counts as open until it is closed."""
-        return Stream(chunks, self)
+        return CountedStream(chunks, self)
 
     def text(self) -> bytes:
-        """Return everything in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 
         if self._registry is None:
@@ -134,7 +131,7 @@ class Metrics:
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the counts as Prometheus has them."""
+        """Yield the metrics for prometheus_client."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily("apiserver_request", "Requests served.", labels=[*_LABELS, "code"])
@@ -143,13 +140,13 @@ class Metrics:
             "How long requests took, without those that stream.",
             labels=list(_LABELS),
         )
-        together: dict[tuple[str, ...], Tally] = {}
-        for tally in self._tallies.values():
-            requests.add_metric(tally.labels, tally.count)
-            whole = together.setdefault(tally.labels[:-1], Tally(tally.labels[:-1]))
-            whole.seconds += tally.seconds
-            whole.buckets = [one + other for one, other in zip(whole.buckets, tally.buckets, strict=True)]
-        for labels, whole in together.items():
+        by_request: dict[tuple[str, ...], RequestCounter] = {}
+        for counter in self._counters.values():
+            requests.add_metric(counter.labels, counter.count)
+            whole = by_request.setdefault(counter.labels[:-1], RequestCounter(counter.labels[:-1]))
+            whole.seconds += counter.seconds
+            whole.buckets = [one + other for one, other in zip(whole.buckets, counter.buckets, strict=True)]
+        for labels, whole in by_request.items():
             durations.add_metric(list(labels), _cumulative(whole.buckets), whole.seconds)
         yield requests
         yield durations

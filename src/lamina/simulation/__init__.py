@@ -1,25 +1,15 @@
 """
-A change played on paper: a copy of what there is, what somebody wants to do to it, and what is to go wrong.
+Simulates clusters: objects in a dict, on which real controllers run in simulated time.
 
-The controllers are the real ones, the cluster is a dict, time is wound, and
-nothing is written anywhere. What comes out is a story: who moved when and why,
-and what it ended in.
+The simulated API server performs the plans of the real controllers, and nothing
+waits or reads a clock: an hour of rollouts takes as long as the planning in it.
+Calls of hooks and reads of a real cluster are functions that the caller passes in.
 """
 
-from lamina.simulation.applying import Manner
-from lamina.simulation.blame import blamed
-from lamina.simulation.failures import Failures, read_failures
-from lamina.simulation.shapes import Shapes, builtin
-from lamina.simulation.simulation import Ending, Simulation, Told
+from lamina.simulation.cluster.apiserver import START, SimulatedCluster
+from lamina.simulation.loop import Loop
+from lamina.simulation.process.process import Process
+from lamina.simulation.process.record import Crashed, Key, Pass
+from lamina.simulation.settle import planned, settle
 
-__all__ = [
-    "Ending",
-    "Failures",
-    "Manner",
-    "Shapes",
-    "Simulation",
-    "Told",
-    "blamed",
-    "builtin",
-    "read_failures",
-]
+__all__ = ["START", "Crashed", "Key", "Loop", "Pass", "Process", "SimulatedCluster", "planned", "settle"]

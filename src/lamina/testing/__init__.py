@@ -1,7 +1,7 @@
 """
-A kit for tests, ours and our users': clusters in this process, a clock to wind, builders, failures, and the sieve.
+Tools for tests of controllers and hooks: clusters in this process, a manual clock, builders, faults, crash explorer.
 
-The fixtures come with the installation; docs/testing.md shows them at work.
+The pytest fixtures are installed with Lamina; docs/testing.md shows how to use them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lamina.faults import Cut, Expire, Refuse, Silence, Slow, Stale
-    from lamina.testing.blocking import BlockingCluster
     from lamina.testing.cluster import Cluster, MakeClusters
+    from lamina.testing.sync_cluster import SyncCluster
 
 _WHERE = {
-    "BlockingCluster": "lamina.testing.blocking",
+    "SyncCluster": "lamina.testing.sync_cluster",
     "Cluster": "lamina.testing.cluster",
     "Cut": "lamina.faults",
     "Expire": "lamina.faults",
@@ -27,7 +27,6 @@ _WHERE = {
 }
 
 __all__ = [
-    "BlockingCluster",
     "Cluster",
     "Cut",
     "Expire",
@@ -36,11 +35,12 @@ __all__ = [
     "Silence",
     "Slow",
     "Stale",
+    "SyncCluster",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: pytest looks in here before every run, and most runs need none of it."""
+    """Import on first use: pytest imports this package at every start, and most runs use nothing of it."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_WHERE[name]), name)

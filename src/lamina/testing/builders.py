@@ -1,8 +1,8 @@
 """
-Objects for tests: sensible where nothing is said, and frozen all the way down.
+Builders of objects for tests, with sensible defaults.
 
-Whoever changes one in place fails at once, which is what a planner that
-forgets itself deserves. `edited` makes another out of one.
+The objects are deeply frozen, so code that modifies its input fails at once.
+`edited` returns a changed copy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from yaml.representer import SafeRepresenter
 
 from lamina.merge.patches import merge_patch
 from lamina.objects.types import Made, Obj
-from lamina.paper.rules import owned
+from lamina.simulation.cluster.object_rules import deep_copy
 
 __all__ = [
     "config_map",
@@ -33,11 +33,11 @@ __all__ = [
 
 
 def _refuse(self: object, *arguments: object, **named: object) -> NoReturn:
-    raise TypeError("this object is frozen: make another with `edited`, or a copy with `dict` and `list`")
+    raise TypeError("this object is frozen: change a copy with `edited`, or copy it with `dict` and `list`")
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that stays as it is."""
+    """An immutable dict."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = _refuse
@@ -51,15 +51,15 @@ class FrozenDict(dict[str, Any]):
         return dict(self)
 
     def __deepcopy__(self, memo: object) -> Made:
-        made: Made = owned(self)
+        made: Made = deep_copy(self)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return frozen, (owned(self),)
+        return frozen, (deep_copy(self),)
 
 
 class FrozenList(list[Any]):
-    """A list that stays as it is."""
+    """An immutable list."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -69,20 +69,20 @@ class FrozenList(list[Any]):
         return list(self)
 
     def __deepcopy__(self, memo: object) -> list[Any]:
-        made: list[Any] = owned(self)
+        made: list[Any] = deep_copy(self)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return frozen, (owned(self),)
+        return frozen, (deep_copy(self),)
 
 
-# They are written as what they are: a manifest for kubectl is often made of one.
+# As plain YAML: tests write manifests for kubectl from frozen objects.
 SafeRepresenter.add_representer(FrozenDict, SafeRepresenter.represent_dict)
 SafeRepresenter.add_representer(FrozenList, SafeRepresenter.represent_list)
 
 
 def frozen(value: Any) -> Any:
-    """Return an object, or a part of one, that nobody can change in place."""
+    """Return an immutable copy of an object, or of a part of one."""
     if isinstance(value, Mapping):
         return FrozenDict({key: frozen(held) for key, held in value.items()})
     if isinstance(value, list | tuple):
@@ -91,9 +91,9 @@ def frozen(value: Any) -> Any:
 
 
 def edited(obj: Obj, **changes: Any) -> Obj:
-    """Return an object with a part of it laid over the rest: `edited(web, spec={"replicas": 5})`; None takes away."""
-    made: Obj = frozen(merge_patch(owned(obj), changes))
-    return made
+    """Return a copy with a merge patch applied: `edited(web, spec={"replicas": 5})`; None removes a field."""
+    patched: Obj = frozen(merge_patch(deep_copy(obj), changes))
+    return patched
 
 
 def custom(
@@ -106,7 +106,7 @@ def custom(
     annotations: Mapping[str, str] | None = None,
     **body: Any,
 ) -> Obj:
-    """Return an object of any kind; what is not metadata is given by its own name. No namespace: cluster scope."""
+    """Return an object of any kind; `body` has the fields besides metadata. `namespace=None` is for cluster scope."""
     metadata: Made = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
@@ -189,7 +189,7 @@ def definition(
     scope: str = "Namespaced",
     schema: Mapping[str, Any] | None = None,
 ) -> Obj:
-    """Return a CustomResourceDefinition with a status, of a kind that may hold anything where no schema is given."""
+    """Return a CustomResourceDefinition with a status subresource; without a schema, all fields are allowed."""
     plural = plural or f"{kind.lower()}s"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {

@@ -1,9 +1,8 @@
 """
-A cluster for a test: a whole control plane in this process, with a clock that stands still until it is wound.
+A cluster for a test: API server and controllers in this process, with a manual clock.
 
-It has no listener until somebody asks for a kubeconfig, so it is there in a few
-milliseconds. What it answers is what the embedded server answers, which is what
-a real one would.
+It starts in a few milliseconds, since it has no listener until a test asks for a
+kubeconfig. Its API server is the embedded one, which follows kube-apiserver.
 """
 
 from __future__ import annotations
@@ -22,38 +21,37 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from lamina.actors.nodes import NOT_READY
-from lamina.actors.stages.failures import MARKS
+from lamina.actors.stages.failures import ANNOTATIONS
 from lamina.client.client import Client
-from lamina.client.kubeconfig import Access
-from lamina.client.writing import write_kubeconfig
+from lamina.client.kubeconfig.read import Access
+from lamina.client.kubeconfig.write import write_kubeconfig
 from lamina.clock import ManualClock, pass_time
-from lamina.embedded import EmbeddedCluster
+from lamina.control_plane.cluster import EmbeddedCluster
 from lamina.errors import NotFound, SpecError, UnknownKind
 from lamina.faults import Fault, Faults
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Condition, Made, Obj, Ref
-from lamina.paper.rules import owned
-from lamina.server.certificates import ensure_certificates
-from lamina.server.identity import Authenticator
-from lamina.server.listener import TlsFiles, listen, open_socket
-from lamina.server.request import ADMIN
-from lamina.settings import checked
+from lamina.server.api.authn import Authenticator
+from lamina.server.http.listener import TlsFiles, listen, open_socket
+from lamina.server.identity import ADMIN
+from lamina.server.tls.certificates import ensure_certificates
+from lamina.settings import validated
+from lamina.simulation.cluster.object_rules import deep_copy
 
 __all__ = ["Cluster", "MakeClusters"]
 
 _HOST = "127.0.0.1"
-_ENDED = "this cluster has ended: what a test needs of it is asked for before that, or of another one"
+_ENDED = "this cluster has been stopped: read what the test needs before that, or use another cluster"
 
 
 class Cluster:
     """
     One cluster.
 
-    `families` are those that run on it, `hooks` files with hooks for them,
-    `simulate` says how much of a cluster there is: `pods` run, `controllers`
-    make pods that stay Pending, or `off`. Clusters that are given one clock pass
-    their time together.
+    `families` are those that run on it, `hooks` are files with their hooks. `simulate`
+    is the level of simulation: `pods` run, `controllers` create pods that stay Pending,
+    or `off`. Clusters that share a clock advance together.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class Cluster:
         self.clock = clock or ManualClock()
         self._token = secrets.token_urlsafe(16)
         self._authenticator = Authenticator({self._token: ADMIN})
-        settings = checked(families=families, hooks=tuple(hooks), simulate=simulate, nodes=nodes)
+        settings = validated(families=families, hooks=tuple(hooks), simulate=simulate, nodes=nodes)
         self.embedded = EmbeddedCluster(
             settings, name=name, clock=self.clock, authenticator=self._authenticator
         )
@@ -80,14 +78,14 @@ class Cluster:
         self._stack = AsyncExitStack()
         self._kubeconfig: Path | None = None
         self.url = ""
-        """Where it listens, once somebody has asked for a kubeconfig."""
+        """Its URL, once `kubeconfig` has been called."""
         self.together: Callable[[], Awaitable[None]] = self.embedded.settled
-        """What waits for everybody whose time passes with this cluster's."""
+        """Waits until all clusters that share its clock are idle."""
 
     async def __aenter__(self) -> Self:
         if self._has_ended:
             raise RuntimeError(_ENDED)
-        _stay()
+        _freeze_modules()
         self._loop = asyncio.get_running_loop()
         with _uncollected():
             await self._stack.enter_async_context(self.embedded)
@@ -102,46 +100,46 @@ class Cluster:
 
     @property
     def client(self) -> Client:
-        """Return a client that reaches it without HTTP."""
+        """Return a client of this cluster without HTTP."""
         self._check()
         return self._client
 
     def _check(self) -> None:
-        """Raise where somebody would wait forever: before it begins, after its end, and in another loop than its own."""
+        """Raise where a call would wait forever: before the start, after the stop, and in another event loop."""
         if self._has_ended:
             raise RuntimeError(_ENDED)
         if self._loop is None:
-            raise RuntimeError("this cluster has not begun: use it in `async with Cluster() as cluster:`")
+            raise RuntimeError("this cluster is not started: use it in `async with Cluster() as cluster:`")
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
-            # Where none runs, nobody awaits.
+            # Without a running loop nothing is awaited.
             return
         if self._loop is not running:
             raise RuntimeError(
-                "this cluster lives in another event loop than the one it is used in: give the test and its "
-                "fixtures one loop_scope, or enter `async with Cluster() as cluster:` in the test itself"
+                "this cluster runs in another event loop: give the test and its fixtures one loop_scope, "
+                "or enter `async with Cluster() as cluster:` in the test itself"
             )
 
     # ── objects ──
 
     async def given(self, *objects: Obj, settled: bool = False) -> Made:
-        """Have objects there, made or applied, and return the last; with `settled`, once everybody has seen to it."""
-        made: Made = {}
+        """Apply objects, and return the last; with `settled`, wait until all controllers are idle."""
+        applied: Made = {}
         for obj in objects:
-            made = await self.client.apply(owned(obj), manager="given", force=True)
+            applied = await self.client.apply(deep_copy(obj), manager="given", force=True)
             if obj.get("kind") == "CustomResourceDefinition":
                 await self.embedded.settled()
         if settled:
             await self.settled()
-        return made
+        return applied
 
     async def get(self, what: Obj | Ref) -> Made:
-        """Return an object as it is now."""
+        """Return an object."""
         return await self.client.get(_ref(what))
 
     async def is_gone(self, what: Obj | Ref) -> bool:
-        """Say whether an object is there no more."""
+        """Say whether an object does not exist."""
         try:
             await self.get(what)
         except NotFound:
@@ -162,27 +160,27 @@ class Cluster:
 
     async def edit(self, what: Obj | Ref, **changes: Any) -> Made:
         """Change an object by a merge patch: `await cluster.edit(web, spec={"replicas": 5})`."""
-        return await self.client.patch(_ref(what), owned(changes))
+        return await self.client.patch(_ref(what), deep_copy(changes))
 
     async def delete(self, what: Obj | Ref) -> None:
-        """Ask for the end of an object."""
+        """Delete an object."""
         await self.client.delete(_ref(what))
 
     async def condition(self, what: Obj | Ref, name: str) -> Condition | None:
-        """Return a condition of an object, if it has it."""
-        said = ((await self.get(what)).get("status") or {}).get("conditions") or ()
-        return conditions.find(said, name)
+        """Return a condition of an object; None if it does not have it."""
+        found = ((await self.get(what)).get("status") or {}).get("conditions") or ()
+        return conditions.find(found, name)
 
     async def events(self, about: Obj | Ref) -> Sequence[tuple[str, str]]:
-        """Return what was told about an object: reasons and messages, in the order they were told."""
+        """Return the reasons and messages of the events about an object, in order of creation."""
         ref = _ref(about)
-        told = await self.list("Event", api_version="v1")
-        mine = sorted((one for one in told if _is_about(one["involvedObject"], ref)), key=_since)
-        return [(one.get("reason", ""), one.get("message", "")) for one in mine]
+        events = await self.list("Event", api_version="v1")
+        found = sorted((one for one in events if _is_about(one["involvedObject"], ref)), key=_created)
+        return [(one.get("reason", ""), one.get("message", "")) for one in found]
 
     def _kind(self, word: str, api_version: str) -> Kind | None:
         plain = word.lower()
-        for kind in self.client.known:
+        for kind in self.client.known_kinds:
             if plain in (kind.plural, kind.kind.lower()) and api_version in ("", kind.api_version):
                 return kind
         return None
@@ -190,12 +188,12 @@ class Cluster:
     # ── time ──
 
     async def settled(self) -> None:
-        """Wait until nobody has anything to do but wait."""
+        """Wait until all controllers are idle."""
         self._check()
         await self.together()
 
     async def pass_time(self, **span: float) -> None:
-        """Let time pass, from one thing that is due to the next: `await cluster.pass_time(minutes=11)`."""
+        """Advance the clock from timer to timer, until all are idle: `await cluster.pass_time(minutes=11)`."""
         self._check()
         await pass_time(self.clock, timedelta(**span), self.settled)
 
@@ -203,12 +201,12 @@ class Cluster:
 
     @property
     def faults(self) -> Faults:
-        """Return what is to go wrong between clients and the server."""
+        """Return the faults of requests to its API server."""
         return self.embedded.api.faults
 
     @contextmanager
     def broken(self, *faults: Fault) -> Iterator[None]:
-        """Have something go wrong for a while: `with cluster.broken(Refuse(code=503, verbs=("list",))):`."""
+        """Activate faults during a block: `with cluster.broken(Refuse(code=503, verbs=("list",))):`."""
         added = [self.faults.add(fault) for fault in faults]
         try:
             yield
@@ -218,24 +216,24 @@ class Cluster:
 
     async def fail(self, what: Obj | Ref, *, on: bool = True, **marks: str) -> Made:
         """
-        Have pods fail: of a workload those it makes from now on, of a pod that one; a node falls silent.
+        Make pods fail: the future pods of a workload, or a pod itself; a node becomes unreachable.
 
-        Without marks, pods of a workload crash. Marks are annotations without
-        their `sim/`, as `ready_probability="0.5"`. With `on=False` it is taken back.
+        Without marks, pods of a workload crash. Marks are annotations without the prefix
+        `sim/`, as `ready_probability="0.5"`. `on=False` removes them.
         """
         obj = await self.get(what)
         is_node = obj["kind"] == "Node"
-        named = marks or ({"not_ready": "true"} if is_node else {"crash_share": "100%"})
+        chosen = marks or ({"not_ready": "true"} if is_node else {"crash_share": "100%"})
         annotations = {
-            f"sim/{name.replace('_', '-')}": value if on else None for name, value in named.items()
+            f"sim/{name.replace('_', '-')}": value if on else None for name, value in chosen.items()
         }
-        _check_marks(obj, annotations, (NOT_READY,) if is_node else MARKS)
+        _check_marks(obj, annotations, (NOT_READY,) if is_node else ANNOTATIONS)
         return await self.edit(meta.ref(obj), **_on_pods(obj, {"metadata": {"annotations": annotations}}))
 
-    # ── a way in from outside ──
+    # ── HTTP ──
 
     async def kubeconfig(self) -> Path:
-        """Return a kubeconfig that leads here, for programs that speak HTTP; the first to ask has it listen."""
+        """Return a kubeconfig, for programs that use HTTP; the first call starts the listener."""
         self._check()
         if self._kubeconfig is None:
             folder = Path(tempfile.mkdtemp(prefix="lamina-testing-"))
@@ -255,7 +253,7 @@ class Cluster:
 
 
 class MakeClusters(Protocol):
-    """Makes clusters whose time passes together; what is not said is as the test's mark says it."""
+    """Starts clusters that share a clock; settings that are not given are those of the test's mark."""
 
     def __call__(
         self,
@@ -268,14 +266,14 @@ class MakeClusters(Protocol):
 
 
 @cache
-def _stay() -> None:
-    """Look at what was loaded until now no more: it stays, and looking for garbage in it takes longer than a cluster."""
+def _freeze_modules() -> None:
+    """Exclude the loaded modules from garbage collection, which takes longer than the start of a cluster."""
     gc.freeze()
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no garbage for a few milliseconds: nothing that a cluster begins with is any."""
+    """Disable garbage collection during a block: starts and stops allocate little garbage."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -286,11 +284,13 @@ def _uncollected() -> Iterator[None]:
 
 
 def _check_marks(obj: Obj, marks: Iterable[str], known: Collection[str]) -> None:
-    """Refuse what nobody would heed."""
+    """Raise SpecError for annotations that have no effect."""
     if obj["kind"] not in ("Node", "Pod") and _on_pods(obj, {}) == {}:
         raise SpecError(f"{meta.ref(obj)} has no pods that could fail")
-    if stray := [one for one in marks if one not in known]:
-        raise SpecError(f"{meta.ref(obj)}: nobody heeds {stray[0]}", hint=f"what is: {', '.join(known)}")
+    if unknown := [one for one in marks if one not in known]:
+        raise SpecError(
+            f"{meta.ref(obj)}: {unknown[0]} has no effect", hint=f"known annotations: {', '.join(known)}"
+        )
 
 
 def _ref(what: Obj | Ref) -> Ref:
@@ -298,17 +298,17 @@ def _ref(what: Obj | Ref) -> Ref:
 
 
 def _is_about(involved: Obj, ref: Ref) -> bool:
-    said = involved.get("kind"), involved.get("namespace") or "", involved.get("name")
-    return said == (ref.kind, ref.namespace, ref.name)
+    identity = involved.get("kind"), involved.get("namespace") or "", involved.get("name")
+    return identity == (ref.kind, ref.namespace, ref.name)
 
 
-def _since(event: Obj) -> tuple[str, int]:
-    """Return what tells which of two events was told first, be it in the same second."""
+def _created(event: Obj) -> tuple[str, int]:
+    """Return the sort key of an event; the resource version orders those of one second."""
     return str(meta.metadata(event).get("creationTimestamp")), int(meta.resource_version(event))
 
 
 def _on_pods(obj: Obj, patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the patch of an object that patches the pods it makes; where it makes none, itself."""
+    """Return a patch of the object's pod template; of an object without one, a patch of the object itself."""
     spec = obj.get("spec") or {}
     if "jobTemplate" in spec:
         return {"spec": {"jobTemplate": {"spec": {"template": patch}}}}

@@ -1,7 +1,7 @@
 """
-The fixtures, for pytest: `cluster`, `clusters`, `blocking_cluster` and `clock`.
+The pytest plugin: the fixtures `cluster`, `clusters`, `blocking_cluster` and `clock`.
 
-Nothing of Lamina is loaded before a test asks for one of them.
+Lamina is imported when a test uses one of them, not at the start of pytest.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import pytest
 
 if TYPE_CHECKING:
     from lamina.clock import ManualClock
-    from lamina.testing.blocking import BlockingCluster
     from lamina.testing.cluster import Cluster, MakeClusters
+    from lamina.testing.sync_cluster import SyncCluster
 
 try:
     from pytest_asyncio import fixture as async_fixture
 except ImportError:  # pragma: no cover
-    # Whoever does not await needs no plugin for it, and has the fixture that blocks.
+    # Without pytest-asyncio, tests use anyio or `blocking_cluster`.
     async_fixture = pytest.fixture  # type: ignore[assignment]  # takes what we give it
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "lamina(**settings): how the clusters of a test are set up: families, hooks, simulate, nodes",
+        "lamina(**settings): settings of the clusters of a test: families, hooks, simulate, nodes",
     )
 
 
@@ -37,43 +37,43 @@ _KNOWN = ("families", "hooks", "simulate", "nodes")
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Return what the marks of a test say: those of its class and module too, where it says nothing else."""
-    said: dict[str, Any] = {}
+    """Return the settings from the marks of a test; its own take precedence over those of class and module."""
+    settings: dict[str, Any] = {}
     for mark in request.node.iter_markers("lamina"):
         if mark.args:
-            raise pytest.UsageError(f"a lamina mark names its settings, as in nodes=3, and got {mark.args}")
-        said = {**mark.kwargs, **said}
-    for name in said.keys() - set(_KNOWN):
-        raise pytest.UsageError(f"there is no setting {name}: a lamina mark takes {', '.join(_KNOWN)}")
-    if isinstance(hooks := said.get("hooks"), str | PathLike):
-        said["hooks"] = [hooks]
-    _check(said)
-    return said
+            raise pytest.UsageError(f"a lamina mark takes keywords, as nodes=3, got {mark.args}")
+        settings = {**mark.kwargs, **settings}
+    for name in settings.keys() - set(_KNOWN):
+        raise pytest.UsageError(f"unknown setting {name}: a lamina mark takes {', '.join(_KNOWN)}")
+    if isinstance(hooks := settings.get("hooks"), str | PathLike):
+        settings["hooks"] = [hooks]
+    _check(settings)
+    return settings
 
 
-def _check(said: dict[str, Any]) -> None:
-    families, nodes = said.get("families", "none"), said.get("nodes", 1)
+def _check(settings: dict[str, Any]) -> None:
+    families, nodes = settings.get("families", "none"), settings.get("nodes", 1)
     if not isinstance(families, str):
         raise pytest.UsageError(
-            f"families of a lamina mark is a text, as in families='metacontroller', and got {families!r}"
+            f"families of a lamina mark: expected text, as families='metacontroller', got {families!r}"
         )
     if not isinstance(nodes, int):
-        raise pytest.UsageError(f"nodes of a lamina mark is a number, as in nodes=3, and got {nodes!r}")
-    if said.get("hooks") and families == "none":
+        raise pytest.UsageError(f"nodes of a lamina mark: expected a number, as nodes=3, got {nodes!r}")
+    if settings.get("hooks") and families == "none":
         raise pytest.UsageError(
-            "hooks of a lamina mark need a family that calls them, as in families='metacontroller'"
+            "hooks of a lamina mark need a family that calls them, as families='metacontroller'"
         )
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Have whoever is refused read what to do instead."""
+def _usage_errors() -> Iterator[None]:
+    """Turn a SettingsError into a UsageError with its hint."""
     from lamina.errors import SettingsError
 
     try:
         yield
-    except SettingsError as refused:
-        raise pytest.UsageError(": ".join(filter(None, (str(refused), refused.hint)))) from None
+    except SettingsError as error:
+        raise pytest.UsageError(": ".join(filter(None, (str(error), error.hint)))) from None
 
 
 def _check_loop() -> None:
@@ -83,74 +83,74 @@ def _check_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         raise pytest.UsageError(
-            "a cluster lives in a loop of asyncio: give anyio that backend, or use blocking_cluster"
+            "a cluster needs an asyncio event loop: set this backend for anyio, or use blocking_cluster"
         ) from None
 
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """A clock that stands still until somebody winds it."""
+    """The manual clock of the test's clusters."""
     from lamina.clock import ManualClock
 
     return ManualClock()
 
 
-def _join(request: pytest.FixtureRequest, stack: AsyncExitStack, made: Cluster) -> None:
-    """Have the time of a cluster pass together with that of all others that its test has."""
-    those = request.node.stash.setdefault(_CLUSTERS, [])
-    those.append(made)
-    # Whatever a test has is kept until the session ends, and a cluster is not to be.
-    stack.callback(those.remove, made)
+def _join(request: pytest.FixtureRequest, stack: AsyncExitStack, cluster: Cluster) -> None:
+    """Make the clusters of a test advance together."""
+    clusters = request.node.stash.setdefault(_CLUSTERS, [])
+    clusters.append(cluster)
+    # pytest keeps the stash of a test until the session ends.
+    stack.callback(clusters.remove, cluster)
 
     async def together() -> None:
-        # What one does may give another something to do: all of them, until none of them moved any.
-        for _ in those:
-            for one in those:
+        # Work of one cluster can cause work in another: one round per cluster lets it pass through all of them.
+        for _ in clusters:
+            for one in clusters:
                 await one.embedded.settled()
 
-    made.together = together
+    cluster.together = together
 
 
 @async_fixture
 async def cluster(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[Cluster]:
-    """A whole control plane in this process, for this test alone."""
+    """A cluster in this process, for this test only."""
     from lamina.testing.cluster import Cluster
 
     _check_loop()
     async with AsyncExitStack() as stack:
-        with _explained():
-            made = await stack.enter_async_context(Cluster(clock=clock, **_settings(request)))
-        _join(request, stack, made)
-        yield made
+        with _usage_errors():
+            started = await stack.enter_async_context(Cluster(clock=clock, **_settings(request)))
+        _join(request, stack, started)
+        yield started
 
 
 @async_fixture
 async def clusters(request: pytest.FixtureRequest, clock: ManualClock) -> AsyncIterator[MakeClusters]:
-    """Makes as many as a story needs, whose time passes together: `hub, east = await clusters("hub", "east")`."""
+    """Starts clusters that advance together: `hub, east = await clusters("hub", "east")`."""
     from lamina.testing.cluster import Cluster
 
     async with AsyncExitStack() as stack:
 
         async def make(*names: str, **settings: Any) -> tuple[Cluster, ...]:
             _check_loop()
-            wanted = {**_settings(request), **settings}
-            with _explained():
-                fresh = [
-                    await stack.enter_async_context(Cluster(name, clock=clock, **wanted)) for name in names
+            merged = {**_settings(request), **settings}
+            with _usage_errors():
+                started = [
+                    await stack.enter_async_context(Cluster(name, clock=clock, **merged)) for name in names
                 ]
-            for one in fresh:
+            for one in started:
                 _join(request, stack, one)
-            return tuple(fresh)
+            return tuple(started)
 
         yield make
 
 
 @pytest.fixture
-def blocking_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
-    """A control plane in a thread, for tests and programs that do not await."""
-    from lamina.testing.blocking import BlockingCluster
+def blocking_cluster(request: pytest.FixtureRequest) -> Iterator[SyncCluster]:
+    """A cluster in a thread, for tests and programs that block."""
+    from lamina.testing.sync_cluster import SyncCluster
 
     with ExitStack() as stack:
-        with _explained():
-            made = stack.enter_context(BlockingCluster(**_settings(request)))
-        yield made
+        with _usage_errors():
+            started = stack.enter_context(SyncCluster(**_settings(request)))
+        yield started

@@ -1,26 +1,26 @@
 """
-Controllers without a cluster: the real ones, on a dict, in wound time.
+Runs controllers on a simulated cluster: objects in a dict, and simulated time.
 
-`settle` carries out their plans until nobody has anything left to do;
-`Simulation` plays changes and failures on a whole cluster on paper, as `lamina
-simulate` does; the sieve tells a story with something going wrong at each moment.
+`settle` executes their plans until they are idle; `Simulation` simulates changes and
+failures as `lamina simulate` does; `lamina.testing.crash_explorer` runs a scenario
+with a perturbation at each of its checkpoints.
 """
 
-from lamina.paper import START, Crashed, Desk, Key, Paper, Pass, Play, planned, settle
-from lamina.simulation import Ending, Failures, Simulation, Told, read_failures
+from lamina.simulation import START, Crashed, Key, Loop, Pass, Process, SimulatedCluster, planned, settle
+from lamina.simulation.scenario import Failures, FinalState, Simulation, TimelineEntry, read_failures
 
 __all__ = [
     "START",
     "Crashed",
-    "Desk",
-    "Ending",
     "Failures",
+    "FinalState",
     "Key",
-    "Paper",
+    "Loop",
     "Pass",
-    "Play",
+    "Process",
+    "SimulatedCluster",
     "Simulation",
-    "Told",
+    "TimelineEntry",
     "planned",
     "read_failures",
     "settle",

@@ -1,9 +1,8 @@
 """
-What we leave out of the suite, and where we differ from it on purpose.
+Cases of the suite that do not apply, and intended differences.
 
-Expressions here read JSON, and there are no protobuf messages in it: whole
-files and sections that are about messages are left out, and single cases
-elsewhere that make or read one (`is_about_messages`).
+Expressions here read JSON, without protobuf messages: whole files and sections about
+messages are left out, and single cases that construct or read one (`is_about_messages`).
 """
 
 from tests.conformance.cel.suite import Case
@@ -32,7 +31,7 @@ DIFFERENCES: dict[tuple[str, str, str], str] = {}
 
 
 def is_about_messages(case: Case) -> bool:
-    """Say whether a case needs protobuf messages."""
+    """Return whether a case needs protobuf messages."""
     written = str(case.test)
     return (
         case.file in MESSAGE_FILES

@@ -1,12 +1,13 @@
-"""What a case is written in: values, types and declarations in JSON, made into ours."""
+"""Converts the JSON of a case to our values, types and declarations."""
 
 import base64
 from typing import Any
 
-from lamina.cel.declare import Function, Overload, Variable
+from lamina.cel.declarations import Function, Overload, Variable
 from lamina.cel.numbers import UInt
 from lamina.cel.times import Timestamp, parse_duration, parse_timestamp
 from lamina.cel.types import (
+    ANY,
     BOOL,
     BYTES,
     DOUBLE,
@@ -18,7 +19,6 @@ from lamina.cel.types import (
     STRING,
     TIMESTAMP,
     UINT,
-    WELL_KNOWN,
     Type,
     list_of,
     map_of,
@@ -28,7 +28,7 @@ from lamina.cel.types import (
     type_of,
     wrapper,
 )
-from lamina.cel.values import TypeValue, make_map
+from lamina.cel.values import BoolMap, TypeValue
 
 _PRIMITIVES = {
     "BOOL": BOOL, "INT64": INT, "UINT64": UINT, "DOUBLE": DOUBLE, "STRING": STRING, "BYTES": BYTES,
@@ -40,7 +40,7 @@ class NotOurs(Exception):
 
 
 def value(written: dict[str, Any]) -> Any:
-    """Return a value as expressions see it."""
+    """Return a value as expressions have it."""
     ((kind, content),) = written.items()
     match kind:
         case "int64Value":
@@ -58,7 +58,9 @@ def value(written: dict[str, Any]) -> Any:
         case "listValue":
             return [value(item) for item in content.get("values", ())]
         case "mapValue":
-            return make_map([(value(e["key"]), value(e["value"])) for e in content.get("entries", ())])
+            pairs = [(value(e["key"]), value(e["value"])) for e in content.get("entries", ())]
+            has_bools = any(type(key) is bool for key, _ in pairs)
+            return BoolMap.of(iter(pairs)) if has_bools else dict(pairs)
         case "typeValue":
             return TypeValue(content)
         case "objectValue":
@@ -79,7 +81,7 @@ def _message(written: dict[str, Any]) -> Any:
 
 
 def declared(written: dict[str, Any]) -> Variable | Function:
-    """Return a variable or a function that a case declares."""
+    """Return a declared variable or function."""
     if "ident" in written:
         return Variable(written["name"], read_type(written["ident"]["type"]))
     overloads = written["function"]["overloads"]
@@ -113,7 +115,7 @@ def read_type(written: dict[str, Any]) -> Type:
             return wrapper(_PRIMITIVES[content])
         case "wellKnown":
             if content == "ANY":
-                return WELL_KNOWN["google.protobuf.Any"]
+                return ANY
             return {"DURATION": DURATION, "TIMESTAMP": TIMESTAMP}[content]
         case "listType":
             return list_of(read_type(content.get("elemType", {"dyn": {}})))

@@ -1,8 +1,8 @@
 """
-The cases of the specification's own suite, fetched once and kept as JSON.
+The cases of the CEL specification's own suite, fetched once and cached as JSON.
 
-They come as a JavaScript module in an npm package. npm fetches it and Node
-reads it; where there is no Node, a Python package brings both.
+They are a JavaScript module in an npm package. npm fetches it and Node reads it; without
+Node, a Python package provides both.
 """
 
 import json
@@ -30,7 +30,7 @@ writeFileSync("cases.json", JSON.stringify(tests));
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: the file and section it is in, its name, and the test as it is written down."""
+    """One test: its file, section and name, and its JSON."""
 
     file: str
     section: str

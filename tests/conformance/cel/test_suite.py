@@ -8,10 +8,9 @@ import pytest
 
 from lamina.cel.ast import Checked
 from lamina.cel.check import check
-from lamina.cel.declare import Environment, Function, Variable
+from lamina.cel.declarations import Environment, Function, Variable
 from lamina.cel.environment import PLAIN
 from lamina.cel.errors import CelError
-from lamina.cel.evaluate.unchecked import unchecked
 from lamina.cel.parse import parse
 from lamina.cel.program import Program
 from lamina.cel.types import DYN
@@ -19,6 +18,7 @@ from lamina.cel.values import equal, type_of
 from tests.conformance.cel.differences import DIFFERENCES, is_about_messages
 from tests.conformance.cel.reading import declared, read_type, value
 from tests.conformance.cel.suite import Case, cases
+from tests.conformance.cel.unchecked import unchecked
 
 
 @lru_cache(maxsize=1)
@@ -89,7 +89,7 @@ def _program(test: dict[str, Any], environment: Environment) -> Program:
 
 
 def _is_same(got: Any, wanted: Any) -> bool:
-    """Say whether two values are the same to the last bit, NaN included."""
+    """Return whether two values are exactly equal, NaN included."""
     if type_of(got) != type_of(wanted):
         return False
     if isinstance(wanted, float):

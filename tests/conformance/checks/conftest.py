@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.fixtures import api, chosen_server, kubectl, namespace
 from tests.bed.fixtures import server_with_pods as server
 from tests.bed.kubectl import Kubectl, kubectl_command
-from tests.bed.patience import settles_at
 from tests.bed.scenarios import is_due, marked
 from tests.bed.server import Server
 from tests.conformance.checks.objects import GROUP, widget_definition
@@ -16,7 +16,7 @@ __all__ = ["api", "kubectl", "namespace", "server"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is still open on the chosen server."""
+    """Leave out checks that are open on the selected server."""
     which = chosen_server()
     left_out = [item for item in items if (found := marked(item)) and not is_due(found[0], which)]
     if left_out:
@@ -32,12 +32,15 @@ def configmaps(namespace: str) -> str:
 
 @pytest.fixture(scope="session")
 def widget_kind(server: Server) -> str:
-    """The Widget kind, defined once a session with kubectl; what kubectl said about it."""
-    everyone = Kubectl(kubectl_command(), server.kubeconfig)
-    said = everyone("apply", "-f", "-", given=json.dumps(widget_definition()))
-    said += everyone("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=120s")
-    # A real server says Established a little before it answers.
-    settles_at(lambda: server.api().get(f"/apis/{GROUP}/v1/namespaces/default/widgets").code, 200)
+    """The Widget kind, defined once per session with kubectl; returns kubectl's output."""
+    admin = Kubectl(kubectl_command(), server.kubeconfig)
+    said = admin("apply", "-f", "-", given=json.dumps(widget_definition()))
+    said += admin("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=120s")
+    # On a real server Established is true a little before it serves the kind.
+    eventually_sync(
+        lambda: server.api().get(f"/apis/{GROUP}/v1/namespaces/default/widgets").code,
+        lambda found: found == 200,
+    )
     return said
 
 

@@ -8,7 +8,7 @@ NAMESPACES = "/api/v1/namespaces"
 
 
 def config_map(name: str, labels: dict[str, str] | None = None, /, **data: str) -> dict[str, Any]:
-    """Return a ConfigMap that leaves out its kind, as a request may."""
+    """Return a ConfigMap without its kind, as requests may omit it."""
     made: dict[str, Any] = {"metadata": {"name": name}}
     if labels:
         made["metadata"]["labels"] = labels
@@ -23,12 +23,12 @@ def owned(name: str, *owners: dict[str, Any], **metadata: Any) -> dict[str, Any]
 
 
 def owner(name: str, uid: str, **more: Any) -> dict[str, Any]:
-    """Return a reference to a ConfigMap as owner."""
+    """Return an owner reference to a ConfigMap."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, **more}
 
 
 def widget(name: str | None = None, **spec: Any) -> dict[str, Any]:
-    """Return a Widget, or, without a name, what an apply would send to a path that has it."""
+    """Return a Widget or, without a name, the body of an apply to a path with the name."""
     made: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "spec": spec}
     return made | {"metadata": {"name": name}} if name else made
 
@@ -36,7 +36,7 @@ def widget(name: str | None = None, **spec: Any) -> dict[str, Any]:
 def definition(
     plural: str, kind: str, schema: dict[str, Any] | None, *, name: str | None = None, **version: Any
 ) -> dict[str, Any]:
-    """Return a CRD with one version; `version` adds to it, and no schema leaves it out."""
+    """Return a CRD with one version; `version` adds fields to it; without a schema it has none."""
     served: dict[str, Any] = {"name": "v1", "served": True, "storage": True, **version}
     if schema is not None:
         served["schema"] = {"openAPIV3Schema": schema}
@@ -54,7 +54,7 @@ def definition(
 
 
 def widget_definition() -> dict[str, Any]:
-    """Return the CRD of Widget, which has one of everything that the checks look at."""
+    """Return the CRD of Widget, with one of every feature that the checks use."""
     text, number = {"type": "string"}, {"type": "integer"}
     keyed = {"type": "array", "x-kubernetes-list-type": "map"}
     spec = {

@@ -1,12 +1,12 @@
-"""Who may do what, and who is asked first: C69, C76, C77, C79."""
+"""Authorization and admission: C69, C76, C77, C79."""
 
 import json
 import re
 
 import pytest
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.kubectl import Kubectl
-from tests.bed.patience import eventually, settles_at
 from tests.bed.scenarios import check
 from tests.bed.server import Server
 from tests.bed.wire import JSON_PATCH, Api
@@ -39,8 +39,9 @@ def test_people_may_do_what_their_roles_say(
 
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
     kubectl("create", "rolebinding", "reader", "--role=reader", "--user=somebody")
-    settles_at(
-        lambda: kubectl.attempt("get", "cm", "there", "--as=somebody", "-o", "name").out, "configmap/there\n"
+    eventually_sync(
+        lambda: kubectl.attempt("get", "cm", "there", "--as=somebody", "-o", "name").out,
+        lambda found: found == "configmap/there\n",
     )
     assert (
         'cannot delete resource "configmaps"' in kubectl.attempt("delete", "cm", "there", "--as=somebody").err
@@ -85,7 +86,7 @@ def test_a_webhook_that_does_not_answer_fails_or_is_ignored_as_it_says(
     def create(**labels: str) -> int:
         return api.post(f"{configmaps}?dryRun=All", config_map("h", labels)).code
 
-    settles_at(lambda: create(hooked=namespace), 500)
+    eventually_sync(lambda: create(hooked=namespace), lambda found: found == 500)
     refused = api.post(f"{configmaps}?dryRun=All", config_map("h", {"hooked": namespace})).json
     assert refused["reason"] == "InternalError"
     assert refused["message"].startswith(f'Internal error occurred: failed calling webhook "dead.{GROUP}"')
@@ -93,7 +94,7 @@ def test_a_webhook_that_does_not_answer_fails_or_is_ignored_as_it_says(
 
     ignore = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
     api.patch(f"{path}/{namespace}", ignore, JSON_PATCH)
-    settles_at(lambda: create(hooked=namespace), 201)
+    eventually_sync(lambda: create(hooked=namespace), lambda found: found == 201)
 
 
 @check("C77")
@@ -119,7 +120,7 @@ def test_a_policy_denies_what_its_expression_denies(
         answer = api.post(f"{configmaps}?dryRun=All", config_map(name))
         return answer.code, answer.json.get("message", "")
 
-    code, message = eventually(lambda: create("denied-x"), lambda answer: answer[0] != 201)
+    code, message = eventually_sync(lambda: create("denied-x"), lambda answer: answer[0] != 201)
     assert code == 422
     assert re.search(
         rf"ValidatingAdmissionPolicy .*{namespace}.* with binding .*{namespace}.* denied request: bad name",

@@ -1,4 +1,4 @@
-"""What a server makes of what it is sent: defaults, limits, subresources. C24 to C31."""
+"""Defaults, limits and subresources of writes: C24 to C31."""
 
 import json
 
@@ -11,7 +11,7 @@ DUPLICATED = '{"metadata":{"name":"fv"},"data":{"a":"1","a":"2"},"foo":1}'
 
 
 def deployment(name: str) -> str:
-    """Return the smallest Deployment there is."""
+    """Return a minimal Deployment."""
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     return json.dumps(
         {

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.bed.scenarios import check
 from tests.bed.wire import APPLY, Answer, Api
 from tests.conformance.checks.objects import GROUP, widget
@@ -34,14 +34,14 @@ def test_an_apply_creates_records_its_fields_and_can_be_repeated(api: Api, widge
         }
     }
 
-    # In a new second, so that a careless server would write a new time.
-    eventually(lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), lambda now: now > entry["time"])
+    # One second later, so that a wrong implementation would write another time.
+    eventually_sync(lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), lambda now: now > entry["time"])
     again = _first(api, widgets).json
     assert again["metadata"]["resourceVersion"] == made.json["metadata"]["resourceVersion"]
 
 
 @check("C60")
-def test_an_apply_over_somebody_elses_field_is_refused_unless_forced(api: Api, widgets: str) -> None:
+def test_an_apply_over_another_managers_field_is_refused_unless_forced(api: Api, widgets: str) -> None:
     _first(api, widgets)
     path = f"{widgets}/a1"
 
@@ -65,7 +65,7 @@ def test_an_apply_over_somebody_elses_field_is_refused_unless_forced(api: Api, w
 
 
 @check("C61")
-def test_applies_share_lists_and_remove_what_nobody_wants(api: Api, widgets: str) -> None:
+def test_applies_share_lists_and_remove_what_no_manager_applies(api: Api, widgets: str) -> None:
     _first(api, widgets)
     path = f"{widgets}/a1"
     _apply(api, path, "m2", widget(size=4), "&force=true")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.kubectl import Kubectl
-from tests.bed.patience import eventually, settles_at
 from tests.bed.scenarios import check
 from tests.bed.wire import Api
 from tests.conformance.checks.objects import CRDS, GROUP, config_map, definition, widget
@@ -68,7 +68,7 @@ def test_rules_and_transition_rules_are_evaluated(api: Api, widgets: str) -> Non
 
 @check("C35")
 def test_bad_definitions_are_refused(api: Api, request: pytest.FixtureRequest) -> None:
-    # A server that accepts one must not confuse the next test with it.
+    # A server that wrongly accepts one must not influence the next test.
     request.addfinalizer(lambda: api.delete(f"{CRDS}/foos.{GROUP}"))
 
     def refused(schema: dict[str, Any] | None, name: str = "foos") -> list[str]:
@@ -182,17 +182,17 @@ def test_deleting_a_definition_deletes_its_objects_and_its_endpoint(
 
     kubectl("create", "-f", "-", given=json.dumps(definition("mores", "More", anything)))
     kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=120s")
-    settles_at(lambda: api.get(path).code, 200)
-    eventually(lambda: kubectl.attempt("create", "-f", "-", given=json.dumps(held)).code == 0)
+    eventually_sync(lambda: api.get(path).code, lambda found: found == 200)
+    eventually_sync(lambda: kubectl.attempt("create", "-f", "-", given=json.dumps(held)).code == 0)
     kubectl("delete", "crd", name, "--wait=false")
 
-    settles_at(ending, (["customresourcecleanup.apiextensions.k8s.io"], ["True"]))
+    eventually_sync(ending, lambda found: found == (["customresourcecleanup.apiextensions.k8s.io"], ["True"]))
     another = more | {"metadata": {"name": "another"}}
-    eventually(lambda: api.post(f"{path}?dryRun=All", another).code, lambda code: code in {403, 405})
+    eventually_sync(lambda: api.post(f"{path}?dryRun=All", another).code, lambda code: code in {403, 405})
 
     api.patch(f"{path}/held", {"metadata": {"finalizers": None}})
     kubectl("wait", "--for=delete", f"crd/{name}", "--timeout=120s")
-    settles_at(lambda: api.get(path).code, 404)
+    eventually_sync(lambda: api.get(path).code, lambda found: found == 404)
 
 
 @check("C40")
@@ -205,5 +205,5 @@ def test_a_name_that_is_taken_is_not_accepted(api: Api, widget_kind: str) -> Non
         found = api.get(f"{CRDS}/{name}").json
         return {one["type"]: one["status"] for one in found.get("status", {}).get("conditions") or []}
 
-    settles_at(conditions, {"NamesAccepted": "False", "Established": "False"})
+    eventually_sync(conditions, lambda found: found == {"NamesAccepted": "False", "Established": "False"})
     assert api.delete(f"{CRDS}/{name}").code == 200

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.kubectl import Kubectl
-from tests.bed.patience import settles_at
 from tests.bed.scenarios import check
 from tests.bed.wire import Api
 from tests.conformance.checks.objects import GROUP, NAMESPACES, config_map, owned, owner, widget
@@ -84,7 +84,7 @@ def test_a_foreground_deletion_waits_for_blocking_dependents(
 
     ending = api.delete(f"{configmaps}/own", {"propagationPolicy": "Foreground"}).json
     assert ending["metadata"]["finalizers"] == ["foregroundDeletion"]
-    settles_at(lambda: "deletionTimestamp" in api.get(f"{configmaps}/dependent").json["metadata"], True)
+    eventually_sync(lambda: "deletionTimestamp" in api.get(f"{configmaps}/dependent").json["metadata"])
     assert api.get(f"{configmaps}/own").code == 200
 
     api.patch(f"{configmaps}/dependent", {"metadata": {"finalizers": None}})
@@ -99,22 +99,22 @@ def test_an_orphaning_deletion_frees_the_dependents(api: Api, kubectl: Kubectl, 
 
     kubectl("delete", "cm", "own", "--cascade=orphan")
 
-    settles_at(lambda: api.get(f"{configmaps}/own").code, 404)
+    eventually_sync(lambda: api.get(f"{configmaps}/own").code, lambda found: found == 404)
     assert api.get(f"{configmaps}/dependent").json["metadata"].get("ownerReferences") is None
 
 
 @check("C57")
 def test_owners_that_do_not_exist_own_nothing(api: Api, configmaps: str) -> None:
     uid = _made(api, configmaps, "here")
-    nobody = "11111111-1111-1111-1111-111111111111"
-    api.post(configmaps, owned("alone", owner("zzz", nobody)))
-    api.post(configmaps, owned("shared", owner("here", uid), owner("zzz", nobody)))
+    missing = "11111111-1111-1111-1111-111111111111"
+    api.post(configmaps, owned("alone", owner("zzz", missing)))
+    api.post(configmaps, owned("shared", owner("here", uid), owner("zzz", missing)))
 
     def owners() -> list[str]:
         return [one["name"] for one in api.get(f"{configmaps}/shared").json["metadata"]["ownerReferences"]]
 
-    settles_at(lambda: api.get(f"{configmaps}/alone").code, 404)
-    settles_at(owners, ["here"])
+    eventually_sync(lambda: api.get(f"{configmaps}/alone").code, lambda found: found == 404)
+    eventually_sync(owners, lambda found: found == ["here"])
     two = owned("two", owner("a", "1", controller=True), owner("b", "2", controller=True))
     assert api.post(configmaps, two).code == 422
 
@@ -133,7 +133,7 @@ def test_a_namespace_lives_and_ends_with_what_is_in_it(api: Api, kubectl: Kubect
     assert started["status"]["phase"] == "Active"
     assert started["spec"]["finalizers"] == ["kubernetes"]
     assert started["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
-    settles_at(lambda: api.get(f"{path}/serviceaccounts/default").code, 200)
+    eventually_sync(lambda: api.get(f"{path}/serviceaccounts/default").code, lambda found: found == 200)
 
     inside("create", "cm", "held")
     inside("patch", "cm", "held", "--type=merge", "-p", json.dumps({"metadata": {"finalizers": [HOLD]}}))
@@ -143,7 +143,7 @@ def test_a_namespace_lives_and_ends_with_what_is_in_it(api: Api, kubectl: Kubect
         conditions = now()["status"].get("conditions") or []
         return [one["status"] for one in conditions if one["type"] == "NamespaceFinalizersRemaining"]
 
-    settles_at(remaining, ["True"])
+    eventually_sync(remaining, lambda found: found == ["True"])
     assert now()["status"]["phase"] == "Terminating"
     ended = f"forbidden: unable to create new content in namespace {name} because it is being terminated"
     assert ended in inside.attempt("create", "cm", "x").both

@@ -1,4 +1,4 @@
-"""What a server says about itself: C01 to C09."""
+"""Discovery, version and health: C01 to C09."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""kubectl's own verbs, and the kinds that controllers live on: C64 to C68, and C78."""
+"""kubectl's verbs, and the kinds that controllers use: C64 to C68, and C78."""
 
 import json
 import re

@@ -59,7 +59,7 @@ def test_a_streamed_list_ends_with_its_bookmark(api: Api, configmaps: str) -> No
     query = "watch=true&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true"
     matched = f"{query}&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name%3Dhere"
 
-    # Plain bookmarks may follow, whenever somebody else writes.
+    # Bookmarks may follow after other writes.
     added, bookmark, *later = api.lines(f"{configmaps}?{matched}")
 
     assert (added["type"], added["object"]["kind"], added["object"]["apiVersion"]) == (
@@ -97,7 +97,7 @@ def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(api: Api
 def test_a_watch_ends_when_its_time_is_up(api: Api, configmaps: str) -> None:
     query = f"watch=1&resourceVersion={_version(api, configmaps)}&timeoutSeconds=2"
 
-    assert list(api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnone", patience=60)) == []
+    assert list(api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnone", timeout=60)) == []
 
 
 @check("C48")
@@ -119,7 +119,7 @@ def test_a_quiet_watch_gets_bookmarks(api: Api, configmaps: str) -> None:
     api.post(configmaps, {"metadata": {"generateName": "bm-"}})
     query = f"watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=100"
 
-    events = api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnever", patience=110)
+    events = api.lines(f"{configmaps}?{query}&fieldSelector=metadata.name%3Dnever", timeout=110)
     bookmark = next(events)
 
     assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "ConfigMap")
@@ -139,7 +139,7 @@ def _lines_of(kubectl: Kubectl, *arguments: str) -> Iterator[Iterator[str]]:
 
 @contextmanager
 def _again_and_again(change: Callable[[int], object], start: int) -> Iterator[None]:
-    """Have something change until somebody has seen it."""
+    """Repeat a change until it has been observed."""
     seen = Event()
 
     def run() -> None:
@@ -163,7 +163,7 @@ def test_kubectl_prints_a_line_when_something_changes(api: Api, kubectl: Kubectl
 
     with _lines_of(kubectl, "get", "wd", "pr", "--watch", "--no-headers") as lines:
         before = next(lines).split()
-        # kubectl begins to watch when it has printed, and leaves out what is there by then.
+        # kubectl begins to watch after it has printed, and omits what exists by then.
         with _again_and_again(lambda size: api.patch(f"{widgets}/pr", {"spec": {"size": size}}), start=7):
             after = next(lines).split()
 

@@ -1,4 +1,4 @@
-"""Workloads that become ready, or do not: C70 to C75. They need pods that somebody runs."""
+"""Workloads that become ready, or do not: C70 to C75. They need running pods."""
 
 import json
 import re
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.kubectl import Kubectl
-from tests.bed.patience import settles_at
 from tests.bed.scenarios import check
 
 PODS = "simulated pods"
@@ -23,7 +23,7 @@ def _conditions(found: dict[str, Any]) -> set[str]:
 
 @pytest.fixture
 def web(kubectl: Kubectl) -> str:
-    """A Deployment of three pods that has rolled out; what kubectl said about it."""
+    """A Deployment of three pods that was rolled out; returns kubectl's output."""
     kubectl("create", "deployment", "web", "--image=nginx:1.25", "--replicas=3")
     return kubectl("rollout", "status", "deploy/web", "--timeout=120s")
 
@@ -71,7 +71,7 @@ def test_a_deployment_is_scaled_and_restarted(kubectl: Kubectl, web: str) -> Non
 
     assert kubectl("scale", "deploy/web", "--replicas=1") == "deployment.apps/web scaled\n"
     kubectl("rollout", "status", "deploy/web", "--timeout=120s")
-    settles_at(running, 1)
+    eventually_sync(running, lambda found: found == 1)
 
     assert kubectl("rollout", "restart", "deploy/web") == "deployment.apps/web restarted\n"
     kubectl("rollout", "status", "deploy/web", "--timeout=120s")

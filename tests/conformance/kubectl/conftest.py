@@ -1,8 +1,8 @@
 """
-The stage for kubectl.
+Fixtures for kubectl tests.
 
-Both servers are talked to with both pinned minors: what another kubectl says
-differs in its own words, and is no concern of a server's.
+Both servers are tested with both pinned minors, because other kubectl versions print other
+messages.
 """
 
 import pytest
@@ -18,14 +18,14 @@ __all__ = ["server"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what needs a stage once for each kubectl."""
+    """Run each test once per kubectl."""
     if "which_kubectl" in metafunc.fixturenames:
         metafunc.parametrize("which_kubectl", list(PINNED))
 
 
 @pytest.fixture(scope="session")
 def reached(server: Server) -> HttpWire:
-    """The chosen server, with the kinds of the stories."""
+    """The selected server, with the kinds of the scripts."""
     wire = HttpWire(server.url, str(server.ca_file), server.token)
     define_kinds(wire)
     return wire
@@ -33,7 +33,7 @@ def reached(server: Server) -> HttpWire:
 
 @pytest.fixture
 def stage(server: Server, reached: HttpWire, which_kubectl: str) -> Stage:
-    """The chosen server and a kubectl for it."""
+    """The selected server and a kubectl for it."""
     return Stage(
         wire=reached,
         embedded=chosen_server() == "embedded",

@@ -1,4 +1,4 @@
-"""kubectl while it follows what happens: it prints a line when something changes, and ends when told to."""
+"""kubectl in watch mode: it prints a line per change, and ends on request."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from tests.conformance.transcript.play import Stage
 
 
 class Corner:
-    """A namespace on a stage, written to without kubectl."""
+    """A namespace that is written to without kubectl."""
 
     def __init__(self, stage: Stage) -> None:
         assert stage.kubectl is not None
@@ -60,7 +60,7 @@ def corner(stage: Stage) -> Corner:
 
 @contextmanager
 def lines_of(kubectl: Kubectl, *arguments: str) -> Iterator[Iterator[list[str]]]:
-    """The lines that kubectl prints while it runs, in words."""
+    """The lines that a running kubectl prints, split into words."""
     with subprocess.Popen(kubectl.line(*arguments), stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         try:

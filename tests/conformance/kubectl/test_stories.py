@@ -1,8 +1,8 @@
 """
-kubectl, word for word.
+The exact output of kubectl.
 
-What kubectl prints and how it ends is compared with what it prints on a real
-server. The stories are in the text files beside this one.
+Output and exit code are compared with those on a real server. The scripts are the text
+files beside this one.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-Search for what no kept program shows: `python -m tests.conformance.model --seed N`, on whichever server one likes.
+Random search beyond the recorded programs: `python -m tests.conformance.model --seed N`.
 
-`python -m tests.conformance.model record` makes new ones to keep.
+`python -m tests.conformance.model record` records new programs.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> int:
     seed = asked.seed if asked.seed is not None else random.randrange(10**6)
     print(f"--seed {seed}")
     if asked.what == "record":
-        # Only here: it brings hypothesis with it, which pytest wants to be the first to import.
+        # Imported here because it imports hypothesis, which pytest has to import first.
         from tests.conformance.model.record import record
 
         record(seed, asked.examples, asked.conversations)

@@ -1,9 +1,9 @@
-"""Beacon: a custom kind that belongs to no namespace."""
+"""Beacon: a cluster-scoped custom kind."""
 
 import json
 from typing import Any
 
-from tests.bed.patience import settles_at
+from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import JSON
 from tests.conformance.transcript.kinds import GROUP
 from tests.conformance.transcript.reach import Wire
@@ -12,10 +12,12 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def define_beacons(wire: Wire) -> None:
-    """Define the kind and wait until the server answers for it."""
+    """Create the CRD and wait until the kind is served."""
     made = wire.call("POST", _CRDS, {"Content-Type": JSON}, json.dumps(_definition()).encode())
     assert made.code in (201, 409), made.text
-    settles_at(lambda: wire.call("GET", f"/apis/{GROUP}/v1/beacons", {}, None).code, 200)
+    eventually_sync(
+        lambda: wire.call("GET", f"/apis/{GROUP}/v1/beacons", {}, None).code, lambda found: found == 200
+    )
 
 
 def _definition() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The servers that are talked to at random."""
+"""The servers of the randomized tests."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def ours() -> Iterator[Wire]:
 
 @pytest.fixture(scope="session")
 def theirs(server: Server) -> Iterator[Wire]:
-    """The chosen server over HTTP."""
+    """The selected server over HTTP."""
     wire = HttpWire(server.url, str(server.ca_file), server.token, share=True)
     define_kinds(wire)
     define_beacons(wire)
@@ -35,7 +35,7 @@ def theirs(server: Server) -> Iterator[Wire]:
 
 @pytest.fixture(scope="session")
 def wire(request: pytest.FixtureRequest) -> Wire:
-    """The chosen server, the embedded one without HTTP in between."""
+    """The selected server; the embedded one without HTTP."""
     name = "theirs" if chosen_server() == "real" else "ours"
     chosen: Wire = request.getfixturevalue(name)
     return chosen

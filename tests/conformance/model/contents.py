@@ -1,9 +1,8 @@
 """
-What objects are made of in programs: five kinds, each with a bit of everything it has.
+The objects of programs: five kinds, each with all of its features.
 
-ConfigMap is plain, PodTemplate has lists of every kind and defaults, Ingress has
-a status and a generation, Widget is custom with one of everything, Beacon is
-custom and belongs to no namespace.
+ConfigMap is plain, PodTemplate has all list types and defaults, Ingress has a status and a
+generation, Widget is custom with one of every feature, Beacon is custom and cluster-scoped.
 """
 
 from typing import Any, NamedTuple
@@ -13,11 +12,11 @@ from hypothesis import strategies as st
 from tests.conformance.transcript.kinds import GROUP
 
 OWN = "<own>"
-"""Stands for what only this program calls something: part of the name of whatever has no namespace."""
+"""Placeholder for a name that is unique to the program: part of the names of cluster-scoped objects."""
 
 
 class KindOf(NamedTuple):
-    """Where a kind is served, and what is served below its objects."""
+    """Where a kind is served, and its subresources."""
 
     path: str
     api_version: str
@@ -51,7 +50,7 @@ def _keyed(**parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     return st.lists(entry, max_size=3, unique_by=lambda one: str(one["name"]))
 
 
-# Never empty: how long an empty map in metadata survives depends on who looks at the object next.
+# Never empty: how long an empty map in metadata persists depends on the next writer.
 METADATA = some(
     labels=_maps(st.sampled_from(["1", "2", "1", "2", "1", "2", "-"]), least=1),
     annotations=_maps(TEXTS, least=1),
@@ -132,15 +131,15 @@ CONTENTS = {
         status=some(phase=TEXTS, replicas=st.integers(0, 2), conditions=_CONDITIONS),
     ),
 }
-# What makes a write go through more often than not.
-GROUND: dict[str, dict[str, Any]] = {
+# Fields with which most writes are valid.
+VALID_FIELDS: dict[str, dict[str, Any]] = {
     "beacons": {},
     "configmaps": {},
     "ingresses": {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
     "podtemplates": {"template": {"spec": {"containers": [{"name": "p", "image": "i:1"}]}}},
     "widgets": {"spec": {"size": 1}},
 }
-# What a JSON patch may point at, and what it puts there.
+# The pointers and values of JSON patches.
 POINTERS: dict[str, dict[str, Any]] = {
     "beacons": {"/spec/height": 4, "/spec/lamps/0": {"name": "z"}, "/metadata/labels": {"k": "3"}},
     "configmaps": {
@@ -167,22 +166,22 @@ POINTERS: dict[str, dict[str, Any]] = {
 
 
 def name_of(kind: str, name: str) -> str:
-    """Return what an object is called in a program."""
+    """Return the name of an object in a program."""
     return name if KINDS[kind].namespaced else f"{OWN}-{name}"
 
 
-def _over(ground: Any, given: Any) -> Any:
-    if not isinstance(ground, dict) or not isinstance(given, dict):
+def _over(base: Any, given: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(given, dict):
         return given
-    return {**ground, **{key: _over(ground.get(key), value) for key, value in given.items()}}
+    return {**base, **{key: _over(base.get(key), value) for key, value in given.items()}}
 
 
 @st.composite
 def bodies(draw: st.DrawFn, kind: str, *, sound: bool) -> dict[str, Any]:
-    """Return an object of a kind without a name, valid as a rule if it is to be `sound`."""
+    """Return an object of a kind without a name, mostly valid if it is `sound`."""
     given = draw(CONTENTS[kind])
     metadata = draw(METADATA)
-    body = _over(GROUND[kind], given) if sound else given
+    body = _over(VALID_FIELDS[kind], given) if sound else given
     return {**body, "metadata": metadata} if metadata else body
 
 

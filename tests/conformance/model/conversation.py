@@ -1,10 +1,9 @@
 """
-A server against a plain dict.
+A server compared with a plain dict.
 
-Hypothesis talks to the server and to the model at once, at random and for as
-long as it is allowed to; they have to agree on every answer, on who owns which
-field, on what a list holds and on what a watcher is told. What was said is
-noted, so that the same conversation can be had again, with any server.
+Hypothesis sends random requests to the server and to the model; both have to agree on every
+response, on field ownership, on lists and on watch events. The requests are recorded, so
+that the same sequence can be repeated with any server.
 """
 
 from collections.abc import Callable
@@ -14,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import Answer
 from tests.conformance.model.leaves import FINALIZERS, LABELS, Leaves, Owner, Path, from_object, owners_of
 from tests.conformance.model.speaker import Speaker
-from tests.conformance.model.world import Kind, Told, World
+from tests.conformance.model.world import Expected, Kind, World
 from tests.conformance.transcript.reach import Wire
 
 KINDS = st.sampled_from(["configmaps", "widgets"])
@@ -28,6 +27,7 @@ FINALIZER: Path = (*FINALIZERS, "example.com/hold")
 COLOUR: Path = (*LABELS, "colour")
 SELECTIONS = st.sampled_from([None, (COLOUR, "red"), (COLOUR, "blue")])
 SOME = st.sampled_from(["red", "blue"])
+_MOST_PAGES = 1000
 LEAVES: dict[str, dict[Path, st.SearchStrategy[Any]]] = {
     "configmaps": {COLOUR: SOME, ("data", "k"): SOME, ("data", "l"): SOME, FINALIZER: st.just(True)},
     "widgets": {
@@ -41,18 +41,18 @@ LEAVES: dict[str, dict[Path, st.SearchStrategy[Any]]] = {
 
 
 def contents(kind: Kind) -> st.SearchStrategy[Leaves]:
-    """Return leaves for an object of a kind; some objects are not valid."""
+    """Return leaves for an object of a kind; some objects are invalid."""
     return st.fixed_dictionaries({}, optional=LEAVES[kind])
 
 
 def patches(kind: Kind) -> st.SearchStrategy[dict[Path, Any]]:
-    """Return leaves to set and, where the value is None, to remove."""
+    """Return leaves to set and, if the value is None, to remove."""
     optional = {path: st.none() | values for path, values in LEAVES[kind].items() if path != FINALIZER}
     return st.fixed_dictionaries({}, optional={**optional, FINALIZER: st.booleans()})
 
 
 class Said(NamedTuple):
-    """One thing said: a rule, what it was called with, and what it drew on its way."""
+    """One step: a rule, its arguments, and what it drew."""
 
     rule: str
     given: dict[str, Any]
@@ -60,7 +60,7 @@ class Said(NamedTuple):
 
 
 class Draws(Protocol):
-    """Where a rule draws from: hypothesis, or what was noted."""
+    """The source of a rule's draws: hypothesis, or a record."""
 
     def draw(self, strategy: st.SearchStrategy[Any]) -> Any: ...
 
@@ -75,7 +75,7 @@ class _Noting:
 
 
 class Noted:
-    """Draws what was drawn before."""
+    """Returns recorded draws."""
 
     def __init__(self, drawn: list[Any]) -> None:
         self._left = iter(drawn)
@@ -85,7 +85,7 @@ class Noted:
 
 
 def noted(function: Callable[..., None]) -> Callable[..., None]:
-    """Let a rule be noted once it has been carried out: hypothesis may stop in the midst of one."""
+    """Record a rule after it was carried out: hypothesis may stop in the middle of one."""
 
     @wraps(function)
     def noting(self: "Conversation", **given: Any) -> None:
@@ -99,7 +99,7 @@ def noted(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class Conversation(RuleBasedStateMachine):
-    """Everything that can be said to one namespace."""
+    """All requests to one namespace."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__()
@@ -107,12 +107,12 @@ class Conversation(RuleBasedStateMachine):
         self.say = Speaker(wire)
         self.world = World()
         self.marks: list[tuple[int, str]] = []
-        """Places in the model's log, and the server's version at that time."""
+        """Positions in the model's log, and the server's version at that time."""
         self.old: dict[tuple[Kind, str], str] = {}
-        """A version that each object had before its present one."""
+        """An earlier version of each object."""
 
     def repeat(self, said: list[Said]) -> None:
-        """Say again what was said to another."""
+        """Repeat recorded steps."""
         for rule_, given, drawn in said:
             getattr(self, rule_)(**given, **({"data": Noted(drawn)} if drawn else {}))
 
@@ -128,7 +128,7 @@ class Conversation(RuleBasedStateMachine):
     @rule(kind=KINDS, manager=MANAGERS, data=st.data())
     @noted
     def create_unnamed(self, kind: Kind, manager: str, data: Draws) -> None:
-        """Let the server choose a name, which nobody else has, and forget about the object."""
+        """Let the server generate a name, and ignore the object afterwards."""
         leaves = {path: value for path, value in data.draw(contents(kind)).items() if path != FINALIZER}
         answer = self.say.generate(kind, "made-", leaves, manager)
         name = answer.json.get("metadata", {}).get("name", "invalid")
@@ -175,7 +175,7 @@ class Conversation(RuleBasedStateMachine):
         dry: bool,
     ) -> None:
         patch = data.draw(patches(kind))
-        # A strategic patch adds to finalizers and does not replace them; a custom kind takes none at all.
+        # A strategic patch adds to finalizers instead of replacing them; custom kinds do not support it.
         strategic = strategic and kind == "configmaps" and FINALIZER not in patch
         version = self.version(kind, name, which)
         answer = self.say.merge(kind, name, patch, manager, version=version, strategic=strategic, dry=dry)
@@ -213,10 +213,10 @@ class Conversation(RuleBasedStateMachine):
     @rule(name=NAMES, manager=MANAGERS, phase=st.none() | SOME, size=st.none() | st.just(5))
     @noted
     def report(self, name: str, manager: str, phase: str | None, size: int | None) -> None:
-        """Write a status; what else the patch says is of no account."""
+        """Write a status; other fields of the patch are ignored."""
         thing = self.world.things.get(("widgets", name))
         if phase is None and thing is not None and ("status", "phase") not in thing.leaves:
-            # Removing what is not there leaves an empty status behind, which is no leaf.
+            # Removing an absent field leaves an empty status, which is no leaf.
             return
         patch: dict[Path, Any] = {("status", "phase"): phase}
         if size:
@@ -239,23 +239,25 @@ class Conversation(RuleBasedStateMachine):
     @rule(kind=KINDS, name=NAMES, policy=st.sampled_from(["Foreground", "Orphan"]))
     @noted
     def delete_in_steps(self, kind: Kind, name: str, policy: str) -> None:
-        """Delete in a way that others finish, and wait for them; nobody says in how many steps they do."""
+        """Delete with a policy that controllers finish, and wait for them; the number of steps is not fixed."""
         thing = self.world.things.get((kind, name))
         answer = self.say.delete(kind, name, {"propagationPolicy": policy})
-        told = self.world.delete(kind, name)
-        assert answer.code == told.code, answer.text
+        expected = self.world.delete(kind, name)
+        assert answer.code == expected.code, answer.text
         if thing is None:
             return
-        settled = eventually(lambda: self.say.get(kind, name), lambda one: _is_settled(one, held=thing.held))
-        if told.shown is not None:
-            self.world.named(told.shown, *_called(settled))
+        settled = eventually_sync(
+            lambda: self.say.get(kind, name), lambda one: _is_settled(one, held=thing.held)
+        )
+        if expected.shown is not None:
+            self.world.named(expected.shown, *_called(settled))
         self.old.pop((kind, name), None)
         self.marks.clear()
 
     @rule(kind=KINDS, label=SELECTIONS, dry=st.booleans())
     @noted
     def delete_all(self, kind: Kind, label: tuple[Path, str] | None, dry: bool) -> None:
-        """Delete a collection: what is answered is the list as it was, and each goes as if it went alone."""
+        """Delete a collection: the response is the list before, and each object is deleted as if alone."""
         chosen = self.world.select(kind, label)
         answer = self.say.delete_all(kind, dryRun="All" if dry else "", **self.selecting(kind, label))
         assert [one["metadata"]["name"] for one in answer.json["items"]] == [thing.name for thing in chosen]
@@ -263,9 +265,9 @@ class Conversation(RuleBasedStateMachine):
             thing.version for thing in chosen
         ]
         for thing in chosen:
-            told = self.world.delete(kind, thing.name, dry=dry)
-            if told.changed:
-                self.agree(self.say.get(kind, thing.name), told)
+            expected = self.world.delete(kind, thing.name, dry=dry)
+            if expected.changed:
+                self.agree(self.say.get(kind, thing.name), expected)
 
     # ── reading ──
 
@@ -280,7 +282,7 @@ class Conversation(RuleBasedStateMachine):
         query = self.selecting(kind, label)
         found: list[Any] = []
         versions, token = set(), ""
-        while True:
+        for _ in range(_MOST_PAGES):
             page = self.say.page(kind, limit=limit, **{"continue": token}, **query).json
             found += page["items"]
             versions.add(page["metadata"]["resourceVersion"])
@@ -288,6 +290,7 @@ class Conversation(RuleBasedStateMachine):
             assert not limit or len(page["items"]) <= int(limit)
             if not token:
                 break
+        assert not token
         expected = self.world.select(kind, label)
         assert [one["metadata"]["name"] for one in found] == [thing.name for thing in expected]
         assert [one["metadata"]["resourceVersion"] for one in found] == [thing.version for thing in expected]
@@ -313,9 +316,9 @@ class Conversation(RuleBasedStateMachine):
             (kind_, thing.name) for kind_, thing, _ in expected
         ]
         assert [from_object(one["object"]) for one in events] == [thing.leaves for _, thing, _ in expected]
-        told = [int(one["object"]["metadata"]["resourceVersion"]) for one in events]
-        assert told == sorted(set(told))
-        for number, (_, _, known) in zip(told, expected, strict=True):
+        versions = [int(one["object"]["metadata"]["resourceVersion"]) for one in events]
+        assert versions == sorted(set(versions))
+        for number, (_, _, known) in zip(versions, expected, strict=True):
             assert not known or number == int(known)
 
     # ── agreeing ──
@@ -323,35 +326,35 @@ class Conversation(RuleBasedStateMachine):
     def selecting(self, kind: Kind, label: tuple[Path, str] | None) -> dict[str, str]:
         """Return the query that selects a label."""
         query = {"labelSelector": f"{label[0][2]}%3D{label[1]}"} if label else {}
-        # A namespace has a ConfigMap of its own, which is nobody's here.
+        # A namespace has a ConfigMap of its own, which no program wrote.
         return query | (
             {"fieldSelector": "metadata.name!%3Dkube-root-ca.crt"} if kind == "configmaps" else {}
         )
 
     def version(self, kind: Kind, name: str, which: str) -> str:
-        """Return a version to write with: the newest, an old one if there was one, or none."""
+        """Return a version for a write: the newest, an old one if there is one, or none."""
         thing = self.world.things.get((kind, name))
         if thing is None or which == "none":
             return ""
         return self.old.get((kind, name), "") if which == "old" else thing.version
 
-    def agree(self, answer: Answer, told: Told, *, dry: bool = False) -> None:
-        """Compare an answer with what the model says, and take note of new versions."""
-        assert answer.code == told.code, f"{told} but {answer.text}"
+    def agree(self, answer: Answer, expected: Expected, *, dry: bool = False) -> None:
+        """Compare a response with the model's, and record new versions."""
+        assert answer.code == expected.code, f"{expected} but {answer.text}"
         said = answer.json
-        if told.reason:
-            assert said["reason"] == told.reason, answer.text
+        if expected.reason:
+            assert said["reason"] == expected.reason, answer.text
             return
-        if told.shown is None:
+        if expected.shown is None:
             assert said["kind"] == "Status", answer.text
             return
-        thing = told.shown
+        thing = expected.shown
         assert from_object(said) == thing.leaves, answer.text
         assert owners_of(said) == thing.owners, answer.text
         assert said["metadata"].get("generation", 0) == thing.generation, answer.text
         assert ("deletionTimestamp" in said["metadata"]) == thing.ending, answer.text
         version, uid = said["metadata"].get("resourceVersion", ""), said["metadata"]["uid"]
-        if told.changed:
+        if expected.changed:
             if thing.version:
                 assert int(version) > int(thing.version) or thing.ending
                 self.old[thing.kind, thing.name] = thing.version
@@ -361,8 +364,8 @@ class Conversation(RuleBasedStateMachine):
 
 
 def _has_room(leaves: Leaves, path: Path, verb: str) -> bool:
-    """Return whether a JSON patch finds what it wants to touch."""
-    # Replacing a key that is not there adds it, as long as there is something to add it to.
+    """Return whether a JSON patch finds its target."""
+    # Replacing an absent key adds it, if its parent exists.
     if verb in ("add", "replace"):
         return path[:-1] == ("spec",) or any(one[:-1] == path[:-1] for one in leaves)
     return path in leaves

@@ -1,10 +1,9 @@
 """
-What is said to servers on every run: programs and conversations, one a line.
+The recorded programs and sequences of requests, one per line.
 
-They were made at random once and are kept, so that a run says something about
-the change and not about the day: what hypothesis makes of a seed depends on the
-constants of every module that happens to be imported. `python -m
-tests.conformance.model record` makes others.
+They were generated at random once and recorded, so that a run tests the change and not
+chance: what hypothesis generates from a seed depends on the constants of all imported
+modules. `python -m tests.conformance.model record` records others.
 """
 
 import json
@@ -23,23 +22,23 @@ _USUAL = {one.name: one.default for one in fields(Saying)} | {"query": {}}
 
 
 def read_programs() -> list[list[Saying]]:
-    """Return the programs that are kept."""
+    """Return the recorded programs."""
     return [[Saying(**one) for one in json.loads(line)] for line in PROGRAMS.read_text().splitlines()]
 
 
 def read_conversations() -> list[list[Said]]:
-    """Return the conversations that are kept."""
+    """Return the recorded sequences."""
     lines = CONVERSATIONS.read_text().splitlines()
     return [[_said(*one) for one in json.loads(line)] for line in lines]
 
 
 def write_programs(programs: Iterable[list[Saying]]) -> None:
-    """Keep these programs and no others."""
+    """Record these programs and no others."""
     _write(PROGRAMS, ([_unusual(saying) for saying in program] for program in programs))
 
 
 def write_conversations(conversations: Iterable[list[Said]]) -> None:
-    """Keep these conversations and no others."""
+    """Record these sequences and no others."""
     kept = ([[rule, _plain(given), _plain(drawn)] for rule, given, drawn in said] for said in conversations)
     _write(CONVERSATIONS, kept)
 

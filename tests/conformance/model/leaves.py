@@ -1,9 +1,8 @@
 """
 Objects as flat dicts: the path of a leaf to its value.
 
-`{("data", "k"): "v"}` is a ConfigMap with one key. An element of a set, such as
-a finalizer, is a leaf of its own whose value is True. What the server stamps is
-no leaf.
+`{("data", "k"): "v"}` is a ConfigMap with one key. An element of a set, such as a
+finalizer, is a leaf whose value is True. Fields that the server sets are no leaves.
 """
 
 import json
@@ -18,7 +17,7 @@ FINALIZERS: Path = ("metadata", "finalizers")
 
 
 class Owner(NamedTuple):
-    """Who owns a leaf: a manager, by applying or by plain writes, perhaps through a subresource."""
+    """The owner of a leaf: a manager, by apply or update, perhaps through a subresource."""
 
     manager: str
     operation: str
@@ -26,7 +25,7 @@ class Owner(NamedTuple):
 
 
 def to_body(leaves: Mapping[Path, Any], *, nulls: bool = False) -> dict[str, Any]:
-    """Return the nested object; a value of None is left out unless `nulls` asks for it."""
+    """Return the nested object; None values are omitted unless `nulls` is true."""
     body: dict[str, Any] = {}
     for path, value in sorted(leaves.items()):
         if path[:2] == FINALIZERS:
@@ -43,7 +42,7 @@ def to_body(leaves: Mapping[Path, Any], *, nulls: bool = False) -> dict[str, Any
 
 
 def from_object(obj: Mapping[str, Any]) -> Leaves:
-    """Return the leaves of an object as the server shows it."""
+    """Return the leaves of an object from the server."""
     leaves: Leaves = {(*LABELS, key): value for key, value in (obj["metadata"].get("labels") or {}).items()}
     for one in obj["metadata"].get("finalizers") or ():
         leaves[*FINALIZERS, one] = True
@@ -54,7 +53,7 @@ def from_object(obj: Mapping[str, Any]) -> Leaves:
 
 
 def owners_of(obj: Mapping[str, Any]) -> dict[Path, frozenset[Owner]]:
-    """Return who owns which leaf, as managedFields says."""
+    """Return the owners of each leaf in managedFields."""
     owners: dict[Path, frozenset[Owner]] = {}
     for entry in obj["metadata"].get("managedFields") or ():
         owner = Owner(entry["manager"], entry["operation"], entry.get("subresource", ""))

@@ -1,8 +1,8 @@
 """
-Carries out a program on one server and writes down what it says.
+Carries out a program on one server and records the responses.
 
-What is written down has a name for everything that differs from run to run, so
-that two servers can be compared line by line.
+Values that differ between runs are replaced by names, so that the records of two servers
+can be compared line by line.
 """
 
 import json
@@ -22,53 +22,51 @@ _MADE = re.compile(r"\bmade-[a-z0-9]{5}\b")
 
 
 class Listener:
-    """One namespace on one server, and what was said in it about one kind."""
+    """One namespace on one server, and the responses about one kind in it."""
 
     def __init__(self, wire: Wire, kind: str) -> None:
         self._wire = wire
         self._namespace = f"p-{uuid4().hex[:10]}"
         self._names = Names({"ns": self._namespace, "own": ""})
         self._known: dict[str, tuple[str, str]] = {}
-        """The newest version and uid of every object seen."""
+        """The newest version and uid of every object."""
         made = {"metadata": {"name": self._namespace}}
         self._call("POST", "/api/v1/namespaces", made, "application/json")
         seen = self._call("GET", self._path(Saying(method="GET", kind=kind, query={"limit": "1"})), None, "")
         self._began = str(seen.json["metadata"]["resourceVersion"])
 
-    def hear(self, saying: Saying) -> list[str]:
-        """Send one request and return its answer in lines; a list is read to its last page."""
+    def send(self, saying: Saying) -> list[str]:
+        """Send one request and return its response as lines; a list is read to its last page."""
         if saying.method == "WATCH":
             return self._watched(saying)
         path = self._path(saying)
         body = self._filled(saying.body, saying) if saying.body is not None else None
         answer = self._call(saying.method, path, body, saying.content, saying.accept)
-        lines = self._told(answer)
+        lines = self._lines(answer)
         while saying.method == "GET" and (token := _token(answer)):
             following = "&".join(part for part in path.split("&") if not part.startswith("resourceVersion"))
             answer = self._call("GET", f"{following}&continue={token}", None, "", saying.accept)
-            lines += self._told(answer)
+            lines += self._lines(answer)
         return lines
 
-    def _told(self, answer: Answer) -> list[str]:
+    def _lines(self, answer: Answer) -> list[str]:
         self._note(answer)
         steady = replace(answer, body=json.dumps(_steady(answer.json)).encode())
-        return [_MADE.sub("made-<random>", line) for line in telling.told(steady, "*", self._names)]
+        return [_MADE.sub("made-<random>", line) for line in telling.answer_lines(steady, "*", self._names)]
 
     def _watched(self, saying: Saying) -> list[str]:
-        """Return every event up to the one that makes the last object."""
+        """Return every event up to the creation of the last object."""
         opened = self._wire.open(f"{self._path(saying)}&watch=true", {})
         if isinstance(opened, Answer):
-            return self._told(opened)
+            return self._lines(opened)
         lines: list[str] = []
         try:
-            while True:
-                event = opened.line()
-                if event is None:
-                    return [*lines, "end"]
+            for event in iter(opened.line, None):
                 event["object"] = _steady(event["object"])
                 lines += telling.event(event, "*", self._names)
                 if event["object"]["metadata"].get("name") == LAST:
                     return lines
+            return [*lines, "end"]
         except TimeoutError:
             return [*lines, "silence"]
         finally:
@@ -85,7 +83,7 @@ class Listener:
         return str(self._filled(path, saying))
 
     def _filled(self, value: Any, saying: Saying) -> Any:
-        """Return a request with what only this server knows in place of the words that stand for it."""
+        """Return a request with the placeholders replaced by this server's values."""
         name = name_of(saying.kind, saying.name or "a").replace(OWN, self._namespace)
         version, uid = self._known.get(name, ("1", "none"))
         text = json.dumps(value)
@@ -115,7 +113,7 @@ def _token(answer: Answer) -> str:
 
 
 def _steady(said: Any) -> Any:
-    """Return an answer without what depends on the moment: the order of owners, the age, the global version."""
+    """Return a response without values that vary: the order of owners, ages, the global version."""
     rows = said.get("rows") or []
     for one in [said, *(said.get("items") or []), *(row.get("object") or {} for row in rows)]:
         managed = (one.get("metadata") or {}).get("managedFields")

@@ -1,4 +1,4 @@
-"""How long hypothesis talks, and whether it says the same things every time."""
+"""The number of hypothesis examples, and the seed."""
 
 import os
 from collections.abc import Callable
@@ -10,19 +10,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def chosen_seed() -> int | None:
-    """Return the seed named by LAMINA_TEST_SEED; without one every run is the same."""
+    """Return the seed in LAMINA_TEST_SEED; without it every run is the same."""
     named = os.environ.get("LAMINA_TEST_SEED")
     return int(named) if named else None
 
 
 def seeded(function: F) -> F:
-    """Let a test say what the chosen seed says."""
+    """Run a test with the selected seed."""
     chosen = chosen_seed()
     return function if chosen is None else seed(chosen)(function)
 
 
 def profile(*, examples: int, steps: int = 50) -> settings:
-    """Return settings for a number of examples, or for as many as LAMINA_TEST_EXAMPLES says."""
+    """Return settings with a number of examples, or with LAMINA_TEST_EXAMPLES."""
     return settings(
         max_examples=int(os.environ.get("LAMINA_TEST_EXAMPLES", examples)),
         stateful_step_count=steps,

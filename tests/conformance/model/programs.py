@@ -1,8 +1,8 @@
 """
-Programs made at random: sequences of requests that mean the same on any server.
+Random programs: sequences of requests with the same meaning on any server.
 
-A request names objects, not versions or uids: `VERSION` and `UID` stand for the
-newest that whoever carries it out has seen of the object.
+A request names objects, not versions or uids: `VERSION` and `UID` stand for the newest
+ones that were observed while the program runs.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,23 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.bed.wire import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC
-from tests.conformance.model.contents import GROUND, KINDS, OWN, POINTERS, bodies, name_of, some, with_holes
+from tests.conformance.model.contents import (
+    KINDS,
+    OWN,
+    POINTERS,
+    VALID_FIELDS,
+    bodies,
+    name_of,
+    some,
+    with_holes,
+)
 
 VERSION = "<version>"
 UID = "<uid>"
 BEGAN = "<began>"
 """The version of the collection before the program began."""
 LAST = "z"
-"""The name of the object that is made last, so that a watcher knows when everything has been told."""
+"""The name of the object that is created last, so that a watch knows when it is complete."""
 
 NAMES = st.sampled_from(["a", "a", "a", "b"])
 MANAGERS = st.sampled_from(["one", "two", "three"])
@@ -31,7 +40,7 @@ SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saying:
-    """One request; `kind` is a plural, and an empty name means the collection. WATCH reads until LAST is made."""
+    """One request; `kind` is a plural, and an empty name means the collection. WATCH reads until LAST is created."""
 
     method: str
     kind: str
@@ -76,7 +85,7 @@ def _create(draw: st.DrawFn, kind: str, name: str, query: dict[str, str]) -> Say
 
 @st.composite
 def _generate(draw: st.DrawFn, kind: str, name: str, query: dict[str, str]) -> Saying:
-    # Only for show: where a name made at random stands in a list is chance.
+    # Only as a dry run: the position of a generated name in a list is random.
     body = _named(kind, name, draw(bodies(kind, sound=True)), generateName="made-")
     if draw(st.integers(0, 3)):
         del body["metadata"]["name"]
@@ -187,7 +196,7 @@ def _delete_all(draw: st.DrawFn, kind: str, name: str, query: dict[str, str]) ->
 
 
 def _only(kind: str, name: str) -> dict[str, str]:
-    """Return a selection without what others have made."""
+    """Return a selection without the objects of others."""
     if not KINDS[kind].namespaced:
         return {"fieldSelector": f"metadata.name%3D{OWN}-{name}"}
     return {"fieldSelector": "metadata.name!%3Dkube-root-ca.crt"}
@@ -239,19 +248,19 @@ _PARTICULAR: dict[str, Callable[[str], bool]] = {
 
 
 def _ending(draw: st.DrawFn, kind: str) -> list[Saying]:
-    """Return the object that is made last, and a watch that tells everything up to it."""
+    """Return the object that is created last, and a watch up to it."""
     if not KINDS[kind].namespaced:
         return []
     query = _only(kind, LAST) | {"resourceVersion": BEGAN}
     if chosen := draw(st.sampled_from(["", "", "k", "k%3D1", "k%20in%20(1,2)"])):
         query["labelSelector"] = chosen
-    body = _named(kind, LAST, {**GROUND[kind], "metadata": {"labels": {"k": "1"}}})
+    body = _named(kind, LAST, {**VALID_FIELDS[kind], "metadata": {"labels": {"k": "1"}}})
     return [Saying(method="POST", kind=kind, body=body), Saying(method="WATCH", kind=kind, query=query)]
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Saying]:
-    """Return a program about one kind: it makes the objects it talks about, and ends by telling what happened."""
+    """Return a program about one kind: it creates objects, and ends with a watch of all events."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     begin = [
         draw(draw(st.sampled_from([_create, _apply]))(kind, name, {"fieldManager": draw(MANAGERS)}))

@@ -1,4 +1,4 @@
-"""Making programs and conversations to keep."""
+"""Records programs and sequences of requests."""
 
 from typing import TypeVar
 
@@ -15,12 +15,12 @@ from tests.conformance.transcript.kinds import define_kinds
 from tests.conformance.transcript.reach import Wire
 
 T = TypeVar("T")
-# Far more than are kept: what comes first is simple, and much of it comes twice.
+# Far more than are recorded: the first ones are simple, and many are similar.
 _MORE = 10
 
 
 def record(chosen: int, count: int, conversations: int) -> None:
-    """Keep a number of programs, as many of each kind, and of conversations had with the embedded server."""
+    """Record a number of programs, equally many of each kind, and of sequences run with the embedded server."""
     write_programs(_programs(chosen, count))
     with in_process() as wire:
         define_kinds(wire)
@@ -45,13 +45,13 @@ def _programs(chosen: int, count: int) -> list[list[Saying]]:
 def _conversations(chosen: int, count: int, wire: Wire) -> list[list[Said]]:
     made: list[list[Said]] = []
 
-    class Kept(Conversation):
+    class Recorded(Conversation):
         def teardown(self) -> None:
             made.append(self.said)
 
     @seed(chosen)
     def begin() -> Conversation:
-        return Kept(wire)
+        return Recorded(wire)
 
     run_state_machine_as_test(begin, settings=_settings(count * _MORE))  # type: ignore[arg-type]
     return _spread(made, count)

@@ -1,8 +1,8 @@
 """
-New programs and new conversations, at random and for as long as one likes.
+New random programs and sequences of requests.
 
-Not played with the other tests: `python -m tests.conformance.model` does, with
-a seed, and `make torture`. What it finds is made smaller and shown.
+Not part of the other tests: `python -m tests.conformance.model` runs it with a seed, and so
+does `make torture`. Failing examples are shrunk and printed.
 """
 
 from hypothesis import given

@@ -1,7 +1,7 @@
 """
-Says what the model does to a real API, and reads what comes back.
+Sends the model's requests to a real API, and parses the responses.
 
-One namespace on one server; verbs with leaves in, answers out.
+One namespace on one server; requests have leaves, responses are returned.
 """
 
 import json
@@ -35,7 +35,7 @@ class Speaker:
         }
 
     def path(self, kind: Kind, name: str = "", below: str = "", **query: str) -> str:
-        """Return the path of a collection, an object or a subresource; empty parameters are left out."""
+        """Return the path of a collection, an object or a subresource; empty parameters are omitted."""
         path = "/".join(part for part in (self._bases[kind], name, below) if part)
         asked = "&".join(f"{key}={value}" for key, value in query.items() if value)
         return f"{path}?{asked}" if asked else path
@@ -53,7 +53,7 @@ class Speaker:
         return self._send("POST", self.path(kind, **_options(manager, dry)), _object(kind, name, leaves))
 
     def generate(self, kind: Kind, prefix: str, leaves: Leaves, manager: str) -> Answer:
-        """POST an object for which the server finds a name."""
+        """POST an object with a generateName."""
         body = _object(kind, "", leaves)
         body["metadata"] = {**body["metadata"], "generateName": prefix}
         return self._send("POST", self.path(kind, fieldManager=manager), body)

@@ -1,4 +1,4 @@
-"""Carrying out one program on two servers at once, and comparing."""
+"""Carries out one program on two servers, and compares."""
 
 from tests.bed.fixtures import chosen_server
 from tests.conformance.model.excuses import excused
@@ -9,18 +9,18 @@ from tests.conformance.transcript.script import blaming_the_sender
 
 
 def carry_out(program: list[Saying], ours: Wire, theirs: Wire) -> None:
-    """Say everything to both, and fail with the first thing that they answer differently."""
+    """Send everything to both, and fail at the first difference."""
     kind = program[0].kind
     here, there = Listener(ours, kind), Listener(theirs, kind)
     for saying in program:
-        heard, expected = here.hear(saying), blaming_the_sender(there.hear(saying))
-        if heard != expected and chosen_server() == "real" and excused(saying, expected):
-            # From here on the two tell different stories.
+        lines, expected = here.send(saying), blaming_the_sender(there.send(saying))
+        if lines != expected and chosen_server() == "real" and excused(saying, expected):
+            # After this the two differ.
             return
-        assert heard == expected, _difference(saying, heard, expected)
+        assert lines == expected, _difference(saying, lines, expected)
 
 
-def _difference(saying: Saying, heard: list[str], expected: list[str]) -> str:
-    wanted = "\n".join(f"- {line}" for line in expected if line not in heard)
-    came = "\n".join(f"+ {line}" for line in heard if line not in expected)
+def _difference(saying: Saying, lines: list[str], expected: list[str]) -> str:
+    wanted = "\n".join(f"- {line}" for line in expected if line not in lines)
+    came = "\n".join(f"+ {line}" for line in lines if line not in expected)
     return f"{saying}\n{wanted}\n{came}"

@@ -1,4 +1,4 @@
-"""A server does what a plain dict does: the same conversations with the embedded one and with a real one."""
+"""The same requests with the embedded server, a real one and the model."""
 
 import pytest
 

@@ -1,9 +1,9 @@
 """
 The same program on two servers.
 
-Programs are carried out on the embedded server, in process, and on another: the
-real one where LAMINA_TEST_SERVER says so, and otherwise the embedded one over
-HTTP. Every answer has to be the same, word for word.
+Programs run on the embedded server, in process, and on another: the real one if
+LAMINA_TEST_SERVER selects it, and otherwise the embedded one over HTTP. All responses have
+to be equal.
 """
 
 import pytest

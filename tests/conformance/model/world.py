@@ -1,10 +1,9 @@
 """
-A plain dict that does what the API does.
+A model of the API as a plain dict.
 
-ConfigMaps and Widgets, made of leaves. Every verb either changes the dict and
-says what a server should answer, or says why it would refuse. There is no
-storage, no wire and no schema here beyond a handful of rules, so that the whole
-of it can be read and believed.
+ConfigMaps and Widgets, as leaves. Every verb either changes the dict and returns the expected
+response, or returns the expected error. There is no storage, no encoding and no schema except
+for a few rules, so that the model is small enough to be verified by reading.
 """
 
 from collections.abc import Mapping
@@ -17,12 +16,12 @@ Kind = Literal["configmaps", "widgets"]
 DEFAULTS: Leaves = {("spec", "color"): "red", ("spec", "replicas"): 1}
 LARGEST = 10
 BEFORE = Owner("before-first-apply", "Update")
-"""Who owns everything that was there when somebody first applied to an object that nobody owned."""
+"""The owner of all fields that existed before the first apply to an object without owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One object. `generation` is 0 for kinds that have none; `version` is what the server called this state."""
+    """One object. `generation` is 0 for kinds that have none; `version` is the server's version of this state."""
 
     kind: Kind
     name: str
@@ -35,20 +34,20 @@ class Thing:
 
     @property
     def held(self) -> bool:
-        """Whether a finalizer holds it."""
+        """Whether it has a finalizer."""
         return any(path[:2] == FINALIZERS for path in self.leaves)
 
 
 class Change(NamedTuple):
-    """What happened to one object: as it was, as it is, and the version of that if anybody was told."""
+    """A change of one object: before, after, and the version if it is known."""
 
     before: Thing | None
     after: Thing | None
     version: str
 
 
-class Told(NamedTuple):
-    """What a server should answer: a code, a reason where it refuses, and the object it shows."""
+class Expected(NamedTuple):
+    """The expected response: code, reason of an error, and object."""
 
     code: int
     reason: str = ""
@@ -56,26 +55,26 @@ class Told(NamedTuple):
     changed: bool = False
 
 
-NOT_FOUND = Told(404, "NotFound")
-EXISTS = Told(409, "AlreadyExists")
-CONFLICT = Told(409, "Conflict")
-INVALID = Told(422, "Invalid")
+NOT_FOUND = Expected(404, "NotFound")
+EXISTS = Expected(409, "AlreadyExists")
+CONFLICT = Expected(409, "Conflict")
+INVALID = Expected(422, "Invalid")
 
 
 @dataclass(slots=True)
 class World:
-    """All objects of one namespace, and everything that ever happened to them."""
+    """All objects of one namespace, and the log of their changes."""
 
     things: dict[tuple[Kind, str], Thing] = field(default_factory=dict)
     log: list[Change] = field(default_factory=list)
 
-    def get(self, kind: Kind, name: str) -> Told:
-        """Read one."""
+    def get(self, kind: Kind, name: str) -> Expected:
+        """Read an object."""
         thing = self.things.get((kind, name))
-        return Told(200, shown=thing) if thing else NOT_FOUND
+        return Expected(200, shown=thing) if thing else NOT_FOUND
 
-    def create(self, kind: Kind, name: str, leaves: Leaves, owner: Owner, *, dry: bool = False) -> Told:
-        """Make one that is not there."""
+    def create(self, kind: Kind, name: str, leaves: Leaves, owner: Owner, *, dry: bool = False) -> Expected:
+        """Create an object."""
         made = Thing(kind, name, {}, {}, generation=1 if kind == "widgets" else 0)
         made = _written(made, _without_status(leaves), owner)
         if not is_valid(made):
@@ -86,8 +85,8 @@ class World:
 
     def update(
         self, kind: Kind, name: str, leaves: Leaves, owner: Owner, *, version: str, dry: bool = False
-    ) -> Told:
-        """Replace what a user wants of one; an empty version means whichever is there."""
+    ) -> Expected:
+        """Replace the user's fields of an object; an empty version matches any."""
         thing = self.things.get((kind, name))
         if thing is None:
             return NOT_FOUND
@@ -107,7 +106,7 @@ class World:
         *,
         version: str = "",
         dry: bool = False,
-    ) -> Told:
+    ) -> Expected:
         """Merge leaves; None removes one, and finalizers are replaced as a whole."""
         thing = self.things.get((kind, name))
         if thing is None:
@@ -128,8 +127,8 @@ class World:
 
     def apply(
         self, kind: Kind, name: str, applied: Leaves, manager: str, *, force: bool, dry: bool = False
-    ) -> Told:
-        """State the leaves one manager cares about."""
+    ) -> Expected:
+        """Apply the leaves of one manager."""
         me = Owner(manager, "Apply")
         thing = self.things.get((kind, name))
         applied = _without_status(applied)
@@ -156,8 +155,10 @@ class World:
         applied_to = _with_defaults(replace(thing, leaves=leaves, owners=owners))
         return self._settle(self.things[kind, name], applied_to, dry=dry)
 
-    def delete(self, kind: Kind, name: str, *, uid: str = "", version: str = "", dry: bool = False) -> Told:
-        """End one, or mark it where a finalizer holds it."""
+    def delete(
+        self, kind: Kind, name: str, *, uid: str = "", version: str = "", dry: bool = False
+    ) -> Expected:
+        """Delete an object, or mark it as terminating if it has a finalizer."""
         thing = self.things.get((kind, name))
         if thing is None:
             return NOT_FOUND
@@ -166,9 +167,9 @@ class World:
         if not thing.held:
             if not dry:
                 self._forget(thing)
-            return Told(200)
+            return Expected(200)
         if thing.ending:
-            return Told(200, shown=thing)
+            return Expected(200, shown=thing)
         marked = replace(thing, ending=True, generation=thing.generation + bool(thing.generation))
         return self._keep(thing, marked, 200, dry=dry)
 
@@ -178,7 +179,7 @@ class World:
         return sorted(found, key=lambda thing: thing.name)
 
     def events(self, kind: Kind, since: int, label: tuple[Path, str] | None) -> list[tuple[str, Thing, str]]:
-        """Return what somebody who watches a selection is told of the log from a place on."""
+        """Return the events of a watch with a selector from a position of the log on."""
         told = []
         for before, after, version in self.log[since:]:
             one = after or before
@@ -196,7 +197,7 @@ class World:
         return told
 
     def named(self, thing: Thing, version: str, uid: str) -> None:
-        """Take note of what the server called the newest state of an object."""
+        """Record the server's version and uid of an object's newest state."""
         known = replace(thing, version=version, uid=uid)
         if (thing.kind, thing.name) in self.things:
             self.things[thing.kind, thing.name] = known
@@ -205,27 +206,27 @@ class World:
         if last is not None and (last.kind, last.name) == (thing.kind, thing.name):
             self.log[-1] = Change(before, known if after else None, version if after else "")
 
-    def _change(self, thing: Thing, leaves: Leaves, owner: Owner, *, dry: bool) -> Told:
+    def _change(self, thing: Thing, leaves: Leaves, owner: Owner, *, dry: bool) -> Expected:
         return self._settle(thing, _written(thing, leaves, owner), dry=dry)
 
-    def _settle(self, thing: Thing, changed: Thing, *, dry: bool) -> Told:
+    def _settle(self, thing: Thing, changed: Thing, *, dry: bool) -> Expected:
         if not is_valid(changed) or (thing.ending and _adds_finalizers(thing, changed)):
             return INVALID
         if changed.leaves == thing.leaves and changed.owners == thing.owners:
-            return Told(200, shown=thing)
+            return Expected(200, shown=thing)
         if _wanted(changed) != _wanted(thing) and thing.generation:
             changed = replace(changed, generation=thing.generation + 1)
         return self._keep(thing, changed, 200, dry=dry)
 
-    def _keep(self, before: Thing | None, after: Thing, code: int, *, dry: bool) -> Told:
+    def _keep(self, before: Thing | None, after: Thing, code: int, *, dry: bool) -> Expected:
         if dry:
-            return Told(code, shown=after)
+            return Expected(code, shown=after)
         if after.ending and not after.held:
             self._forget(after)
-            return Told(code, shown=after, changed=True)
+            return Expected(code, shown=after, changed=True)
         self.things[after.kind, after.name] = after
         self.log.append(Change(before, after, ""))
-        return Told(code, shown=after, changed=True)
+        return Expected(code, shown=after, changed=True)
 
     def _forget(self, thing: Thing) -> None:
         before = self.things.pop((thing.kind, thing.name))
@@ -233,12 +234,12 @@ class World:
 
 
 def matches(thing: Thing, label: tuple[Path, str] | None) -> bool:
-    """Return whether an object is in a selection; None selects everything."""
+    """Return whether an object matches a selector; None matches everything."""
     return label is None or thing.leaves.get(label[0]) == label[1]
 
 
 def is_valid(thing: Thing) -> bool:
-    """Return whether an object keeps the rules of its kind."""
+    """Return whether an object is valid."""
     if thing.kind == "configmaps":
         return True
     size = thing.leaves.get(("spec", "size"))
@@ -246,10 +247,10 @@ def is_valid(thing: Thing) -> bool:
 
 
 def _written(thing: Thing, leaves: Leaves, owner: Owner) -> Thing:
-    """Return an object after a plain write: whoever changes a leaf owns it, and nobody else."""
+    """Return an object after an update: the writer owns exactly the leaves that it changes."""
     made = _with_defaults(replace(thing, leaves=leaves, owners={}))
     if thing.uid and not thing.owners:
-        # Nobody owned anything, and a plain write does not begin to keep books.
+        # Without owners, an update does not begin to track them.
         return made
     owners = {
         path: thing.owners[path]

@@ -1,10 +1,9 @@
 """
 Record transcripts: `python -m tests.conformance.transcript FILE …`.
 
-Plays the stories of the files on a real server and writes its answers into
-them. With --compare nothing is written and what differs is printed. With --mark
-the embedded server is asked: what it answers otherwise is marked `not yet`, and
-marks that it has outgrown are taken away.
+Runs the stories of the files on a real server and writes its responses into them. With
+--compare nothing is written and differences are printed. With --mark the stories run on the
+embedded server: its differences are marked `not yet`, and obsolete marks are removed.
 """
 
 import argparse

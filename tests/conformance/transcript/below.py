@@ -1,4 +1,4 @@
-"""A server that is one of several, below a path of its own."""
+"""A cluster of a server with several, below a path prefix."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from tests.conformance.transcript.reach import Stream, Wire
 
 
 class Below:
-    """Carries requests to what stands below a path."""
+    """Sends requests to a path prefix."""
 
     def __init__(self, wire: Wire, path: str) -> None:
         self._wire, self._path = wire, path
@@ -20,7 +20,7 @@ class Below:
 
 
 def second_cluster(wire: Wire, name: str = "second") -> tuple[Wire, str]:
-    """Add a cluster to a server, and return the way to it and the token of its administrator."""
+    """Add a cluster to a server, and return a connection to it and its administrator's token."""
     told = wire.call("PUT", f"/clusters/{name}", {}, None)
     assert told.code in (200, 201), told.text
     return Below(wire, f"/clusters/{name}"), told.json["token"]

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lamina.app import App
-from lamina.server.request import ADMIN, Request
+from lamina.server.http.request import Request
+from lamina.server.identity import ADMIN
 from lamina.settings import Settings
 from tests.bed.wire import Answer
-from tests.conformance.transcript.reach import PATIENCE, SILENCE, Stream
+from tests.conformance.transcript.reach import SILENCE, TIMEOUT, Stream
 
 T = TypeVar("T")
 
@@ -28,10 +29,10 @@ class InProcessWire:
 
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
         request = self._request("GET", path, headers, None)
-        told = self.wait(self._app.clusters.gate.handle(request))
-        if isinstance(told.body, bytes):
-            return _told(request, told, told.body)
-        return _InProcessStream(self, told.body)
+        response = self.wait(self._app.clusters.router.handle(request))
+        if isinstance(response.body, bytes):
+            return _answer(request, response, response.body)
+        return _InProcessStream(self, response.body)
 
     def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Request:
         route, _, query = path.partition("?")
@@ -39,29 +40,30 @@ class InProcessWire:
         return Request(method, route, query, lowered, body or b"", ADMIN)
 
     async def _answer(self, request: Request) -> Answer:
-        told = await self._app.clusters.gate.handle(request)
-        body = told.body
+        response = await self._app.clusters.router.handle(request)
+        body = response.body
         if not isinstance(body, bytes):
             body = b"".join([piece async for piece in body])
-        return _told(request, told, body)
+        return _answer(request, response, body)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Let the server's thread do something and return what came of it."""
+        """Run a coroutine in the server's thread and return its result."""
         waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return waiting.result(PATIENCE)
+        return waiting.result(TIMEOUT)
 
 
-def _told(request: Request, told: Any, body: bytes) -> Answer:
+def _answer(request: Request, response: Any, body: bytes) -> Answer:
     return Answer(
-        code=told.status,
-        headers={"content-type": told.content_type} | {name.lower(): value for name, value in told.headers},
+        code=response.status,
+        headers={"content-type": response.content_type}
+        | {name.lower(): value for name, value in response.headers},
         warnings=tuple(f"299 - {json.dumps(sentence, ensure_ascii=False)}" for sentence in request.warnings),
         body=body,
     )
 
 
 class _InProcessStream:
-    """A stream that is read as it comes, as a socket would be, whether anybody asks or not."""
+    """A stream that is read as it arrives, like a socket, even if no caller waits."""
 
     def __init__(self, wire: InProcessWire, body: AsyncIterator[bytes]) -> None:
         self._wire, self._body = wire, body
@@ -105,12 +107,12 @@ def in_process() -> Iterator[InProcessWire]:
     thread.start()
     app = App(Settings(ephemeral=True, port=0, simulate="off"))
     try:
-        asyncio.run_coroutine_threadsafe(app.__aenter__(), loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(app.__aenter__(), loop).result(TIMEOUT)
         try:
             yield InProcessWire(app, loop)
         finally:
-            asyncio.run_coroutine_threadsafe(app.stop(), loop).result(PATIENCE)
+            asyncio.run_coroutine_threadsafe(app.stop(), loop).result(TIMEOUT)
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         loop.close()

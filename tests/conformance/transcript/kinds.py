@@ -1,13 +1,13 @@
 """
-The custom kinds that stories use: Widget has one of everything, Blob has next to nothing.
+The custom kinds of stories: Widget has one of every feature, Blob has almost none.
 
-They are defined once for a server, before the first story.
+They are created once per server, before the first story.
 """
 
 import json
 from typing import Any
 
-from tests.bed.patience import settles_at
+from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import JSON
 from tests.conformance.transcript.reach import Wire
 
@@ -16,13 +16,13 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def define_kinds(wire: Wire) -> None:
-    """Define the kinds and wait until the server answers for them."""
+    """Create the CRDs and wait until the kinds are served."""
     for one in (widget_definition(), blob_definition()):
         made = wire.call("POST", _CRDS, {"Content-Type": JSON}, json.dumps(one).encode())
         assert made.code in (201, 409), made.text
     for plural in ("widgets", "blobs"):
         path = f"/apis/{GROUP}/v1/{plural}"
-        settles_at(lambda path=path: wire.call("GET", path, {}, None).code, 200)  # type: ignore[misc]
+        eventually_sync(lambda path=path: wire.call("GET", path, {}, None).code, lambda found: found == 200)  # type: ignore[misc]
 
 
 def widget_definition() -> dict[str, Any]:
@@ -110,7 +110,7 @@ def widget_definition() -> dict[str, Any]:
 
 
 def blob_definition() -> dict[str, Any]:
-    """Return the CRD of Blob, which takes whatever it is given and has no subresources."""
+    """Return the CRD of Blob, which accepts any content and has no subresources."""
     version = {
         "name": "v1",
         "served": True,

@@ -1,10 +1,10 @@
 """
-Names for what differs from run to run.
+Names for values that differ between runs.
 
-Namespaces, uids, times and resource versions are never the same twice. In a
-transcript they stand under a name: what the story remembered under the name it
-chose, the rest as `<uid>`, `<time>` and so on. Versions are numbered as a story
-meets them, so that `v1` twice means that nothing was written in between.
+Namespaces, uids, times and resource versions are never the same. A transcript has names
+instead: those that the story chose for remembered values, otherwise `<uid>`, `<time>` and so
+on. Versions are numbered in order of appearance, so a repeated `v1` means that there was no
+write in between.
 """
 
 import re
@@ -29,7 +29,7 @@ _LONGEST = 1200
 
 
 class Names:
-    """What one story calls the things it meets."""
+    """The names of values in one story."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = dict(known)
@@ -37,25 +37,25 @@ class Names:
         self._versions: dict[str, str] = {}
 
     def remember(self, name: str, value: str) -> None:
-        """Let `$name` stand for a value from here on."""
+        """Let `$name` stand for a value from now on."""
         self._known[name] = self._hidden[name] = value
 
     def fill(self, text: str) -> str:
-        """Return a text with every known `$name` replaced, and `${x*3}` written out; others stay as they are."""
+        """Return a text with every known `$name` replaced, and `${x*3}` expanded; others are unchanged."""
         for _ in range(3):
             text = _VARIABLE.sub(lambda found: self._known.get(found[1], found[0]), text)
         return _REPEATED.sub(lambda found: found[1] * int(found[2]), text)
 
     def path(self, text: str) -> str:
-        """Return a path with its names filled in and what a URL cannot hold escaped."""
+        """Return a path with its names replaced, escaped for a URL."""
         return quote(self.fill(text), safe="/?&=%:;,.!~*'()[]+@$-_")
 
     def hide(self, text: str) -> str:
-        """Return a text with everything that differs from run to run under its name."""
+        """Return a text with names for all values that differ between runs."""
         text = _CURRENT.sub("<now>", text)
         for name, value in sorted(self._hidden.items(), key=lambda item: -len(item[1])):
             if value:
-                # A version is a number, and must not be found inside another one.
+                # A version is a number, and must not be replaced inside another one.
                 before = r"[\w.]" if value.isdigit() else r"\w"
                 text = re.sub(rf"(?<!{before}){re.escape(value)}(?!\w)", f"${name}", text)
         text = _UUID.sub("<uid>", text)
@@ -77,7 +77,7 @@ class Names:
         return self._versions.setdefault(value, f"v{len(self._versions) + 1}")
 
     def named(self, value: Any) -> Any:
-        """Return a JSON value with names in place of what differs."""
+        """Return a JSON value with names for values that differ."""
         if isinstance(value, str):
             return self.hide(value)
         if isinstance(value, list):

@@ -1,21 +1,20 @@
 """
-Playing a story on a server.
+Runs a story on a server.
 
-What a step can say:
+The requests of a step:
 
     GET PATH, POST PATH, PUT PATH, DELETE PATH, …
     PATCH/merge PATH            also /json, /strategic, /apply
-    WATCH 3 PATH                watch until three events have come, `end`: until the server ends it
+    WATCH 3 PATH                watch until three events have arrived, `end`: until the server ends it
     OPEN NAME PATH              begin to watch
-    READ NAME 3                 the next three events of what was opened, or `end`
+    READ NAME 3                 the next three events of an open watch, or `end`
     kubectl ARGUMENTS           with the body as its standard input, and variables such as EDITOR=x before it
-    EVENTUALLY …                again and again until the answer is the one expected
+    EVENTUALLY …                repeat until the response is the expected one
 """
 
 import json
 import re
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import RemoteDisconnected
@@ -24,6 +23,7 @@ from uuid import uuid4
 
 import yaml
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.kubectl import Kubectl
 from tests.bed.wire import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Answer
 from tests.conformance.transcript import telling
@@ -34,13 +34,13 @@ from tests.conformance.transcript.script import Step, Story, blaming_the_sender
 from tests.conformance.transcript.trouble import TranscriptError
 
 _PATCHES = {"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC, "apply": APPLY}
-# A real garbage collector looks for new kinds twice a minute, and a busy machine lets everybody wait.
-_PATIENCE = 120.0
+# A real garbage collector discovers new kinds twice a minute, and a busy machine delays everything.
+_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Where stories are played: a server, and kubectl if the stories use it."""
+    """Where stories run: a server, and kubectl if the stories use it."""
 
     wire: Wire
     embedded: bool
@@ -51,7 +51,7 @@ class Stage:
 
 @dataclass(slots=True)
 class Played:
-    """What came of one step."""
+    """The result of one step."""
 
     step: Step
     answer: list[str]
@@ -66,7 +66,7 @@ class _Scene:
 
 
 def play(story: Story, stage: Stage, words: Mapping[str, str]) -> list[Played]:
-    """Play a story from its beginning and return what each step was answered."""
+    """Run a story and return the response of each step."""
     namespace = f"t-{uuid4().hex[:10]}"
     scene = _Scene(stage, Names({**words, **_paths(namespace)}), namespace)
     if stage.url:
@@ -88,7 +88,7 @@ def play(story: Story, stage: Stage, words: Mapping[str, str]) -> list[Played]:
 
 
 def differences(played: list[Played], *, embedded: bool) -> str:
-    """Return what was answered otherwise than expected, as a person reads it; nothing if nothing was."""
+    """Return the differences from the expected responses, readable; empty if there are none."""
     odd = [one for one in played if not one.step.accepts(one.answer, embedded=embedded)]
     return "\n".join(_difference(one, embedded) for one in odd)
 
@@ -129,20 +129,23 @@ def _play(step: Step, scene: _Scene) -> Played:
     said = step.said.split(" ", 1)
     if said[0] != "EVENTUALLY":
         return Played(step, list(_act(step, step.said, scene)))
-    deadline = time.monotonic() + _PATIENCE
-    while True:
+    answer: list[str] = []
+
+    def is_accepted() -> bool:
+        nonlocal answer
         answer = [line.rstrip() for line in _act(step, said[1], scene)]
-        if step.accepts(answer, embedded=scene.stage.embedded) or _begins(answer, step, scene.stage):
-            return Played(step, answer)
-        if time.monotonic() > deadline:
-            if scene.stage.recording:
-                raise TranscriptError(f"line {step.line}: what is waited for never came, but {answer}")
-            return Played(step, answer)
-        time.sleep(0.1)
+        return step.accepts(answer, embedded=scene.stage.embedded) or _begins(answer, step, scene.stage)
+
+    try:
+        eventually_sync(is_accepted, seconds=_TIMEOUT, interval=0.1)
+    except AssertionError:
+        if scene.stage.recording:
+            raise TranscriptError(f"line {step.line}: the expected answer never came, but {answer}") from None
+    return Played(step, answer)
 
 
 def _begins(answer: list[str], step: Step, stage: Stage) -> bool:
-    # Before a recording only the first lines of an answer are written down; the rest is what comes with them.
+    # Before a recording only the first lines of a response are in the file; the rest is recorded.
     return stage.recording and answer[: len(step.answer)] == step.answer
 
 
@@ -156,7 +159,7 @@ def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:
         name, _, path = rest.partition(" ")
         opened = scene.stage.wire.open(_watching(scene.names.path(path)), dict(step.headers))
         if isinstance(opened, Answer):
-            yield from telling.told(opened, step.view, scene.names)
+            yield from telling.answer_lines(opened, step.view, scene.names)
         else:
             scene.open[name] = opened
             yield "200"
@@ -176,7 +179,7 @@ def _act(step: Step, said: str, scene: _Scene) -> Iterator[str]:
                 scene.names.remember(name, telling.field(answer, path))
             except LookupError:
                 yield f"nothing at {path}"
-        yield from telling.told(answer, step.view, scene.names)
+        yield from telling.answer_lines(answer, step.view, scene.names)
 
 
 def _call(step: Step, verb: str, path: str, scene: _Scene) -> Answer:
@@ -200,7 +203,7 @@ def _watching(path: str) -> str:
 
 def _events(opened: Answer | Stream, many: str, step: Step, names: Names, *, close: bool) -> Iterator[str]:
     if isinstance(opened, Answer):
-        yield from telling.told(opened, step.view, names)
+        yield from telling.answer_lines(opened, step.view, names)
         return
     try:
         left = -1 if many == "end" else int(many)
@@ -241,6 +244,6 @@ def _kubectl(step: Step, said: str, scene: _Scene) -> Iterator[str]:
         yield f"exit {done.code}"
     for mark, text in (("", done.out), ("! ", done.err)):
         for line in text.splitlines():
-            # How a watch that is given up ends is a race inside kubectl.
+            # How kubectl ends an aborted watch is a race inside kubectl.
             if "client-go/tools/cache" not in line and "tools/cache/reflector" not in line:
                 yield f"{mark}{telling.printed(line, scene.names)}"

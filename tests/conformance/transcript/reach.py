@@ -1,4 +1,4 @@
-"""How a server is reached, and the usual way: over HTTP."""
+"""The interface to a server, and its implementation over HTTP."""
 
 import json
 import ssl
@@ -10,35 +10,35 @@ from urllib.parse import urlsplit
 
 from tests.bed.wire import Answer
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 SILENCE = 40.0
-"""Seconds without a line after which nothing more is expected of a stream."""
+"""Seconds without a line after which a stream counts as finished."""
 
 
 class Stream(Protocol):
-    """An answer that arrives line by line."""
+    """A response that arrives line by line."""
 
     def line(self) -> Any:
-        """Return the next line, decoded; None at the end. Raises TimeoutError when nothing comes."""
+        """Return the next line, decoded; None at the end. Raises TimeoutError if none arrives."""
         ...
 
     def close(self) -> None: ...
 
 
 class Wire(Protocol):
-    """Carries requests to one server as an administrator."""
+    """Sends requests to one server as an administrator."""
 
     def call(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        """Send one request and return its whole answer."""
+        """Send one request and return its response."""
         ...
 
     def open(self, path: str, headers: Mapping[str, str]) -> Answer | Stream:
-        """Begin to read a stream; whatever is not 200 is an answer."""
+        """Open a stream; a status other than 200 is a response."""
         ...
 
 
 class HttpWire:
-    """A server at an address; every request has a connection of its own unless they are to `share` one."""
+    """A server at an address; every request has a connection of its own unless they `share` one."""
 
     def __init__(self, url: str, authority: str, token: str, *, share: bool = False) -> None:
         parts = urlsplit(url)
@@ -59,13 +59,13 @@ class HttpWire:
 
     def _call_again(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         if self._shared is None:
-            self._shared = HTTPSConnection(self._host, self._port, context=self._tls, timeout=PATIENCE)
-        # Where the server has hung up in the meantime, the connection makes itself anew.
+            self._shared = HTTPSConnection(self._host, self._port, context=self._tls, timeout=TIMEOUT)
+        # If the server has closed the connection in between, http.client reconnects.
         self._shared.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
         return _whole(self._shared.getresponse())
 
     def close(self) -> None:
-        """Let go of the connection that requests share."""
+        """Close the shared connection."""
         if self._shared is not None:
             self._shared.close()
             self._shared = None
@@ -83,9 +83,9 @@ class HttpWire:
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[HTTPSConnection, HTTPResponse]:
-        connection = HTTPSConnection(self._host, self._port, context=self._tls, timeout=PATIENCE)
+        connection = HTTPSConnection(self._host, self._port, context=self._tls, timeout=TIMEOUT)
         try:
-            # A server that has read enough of a body answers and hangs up; its answer is there all the same.
+            # A server may respond and close before it has read the whole body; its response is still readable.
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
             return connection, connection.getresponse()

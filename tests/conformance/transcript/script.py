@@ -1,23 +1,23 @@
 """
-The form of a transcript file.
+The format of a transcript file.
 
-    # a remark
+    # a comment
     % name text                     before the first story: let $name stand for a text
-    == A sentence that says what the story shows
-    > POST $cm                      what is said: a request and its body
+    == A sentence that describes the story
+    > POST $cm                      a request and its body
     > {metadata: {name: a}}
-    @uid metadata.uid               remember part of the answer as $uid
-    ? metadata.name data            which parts of the answer are told, when not all
-    < 201                           what a real server answers
-    ~ why the embedded server answers otherwise on purpose
-    ~< 400 BadRequest               and what it answers
+    @uid metadata.uid               remember a part of the response as $uid
+    ? metadata.name data            the parts of the response to show, if not all
+    < 201                           the response of a real server
+    ~ why the embedded server intentionally responds differently
+    ~< 400 BadRequest               and its response
 
-A difference that is nobody's purpose is marked `~ not yet`: until somebody sees
-to it the embedded server may answer either way, and no third.
+An unintended difference is marked `~ not yet`: until it is fixed the embedded server may give
+either response, but no third.
 
-A line that starts with `>>` belongs to the body and is sent as it stands; other
-bodies are written as YAML and sent as JSON. Lines such as `> Accept: x` before the
-body are headers. What can be said is listed in `play.py`.
+A line that starts with `>>` belongs to the body and is sent unchanged; other bodies are
+written as YAML and sent as JSON. Lines such as `> Accept: x` before the body are headers.
+`play.py` lists the requests.
 """
 
 import re
@@ -33,7 +33,7 @@ _HEADER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 
 @dataclass(slots=True)
 class Step:
-    """One thing said and what comes back."""
+    """One request and its response."""
 
     said: str
     line: int
@@ -46,15 +46,15 @@ class Step:
     because: str = ""
     own_answer: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
-    """The lines of the step up to its answer, as they stand in the file."""
+    """The lines of the step up to its response, as in the file."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the embedded server answers otherwise without a reason."""
+        """Whether the embedded server responds differently without a reason."""
         return self.because == NOT_YET
 
     def accepts(self, answer: list[str], *, embedded: bool) -> bool:
-        """Return whether this is what a server should answer."""
+        """Return whether this is the expected response."""
         given = [line.rstrip() for line in answer]
         if not embedded:
             return given == self.answer
@@ -65,10 +65,10 @@ class Step:
 
 def blaming_the_sender(answer: list[str]) -> list[str]:
     """
-    Return what the embedded server answers where the real one says this.
+    Return the response of the embedded server, given that of the real one.
 
-    The real one refuses some bad input with a 500 that gives no reason. Here bad
-    input is never the server's fault: the words are the same, and the code is 400.
+    The real one refuses some invalid input with a 500 without a reason. Here invalid input
+    is the client's error: the message is the same, and the code is 400.
     """
     said = [line if line != "500 no reason" else "400 BadRequest" for line in answer]
     return [line.replace("! Error from server: ", "! Error from server (BadRequest): ") for line in said]
@@ -76,7 +76,7 @@ def blaming_the_sender(answer: list[str]) -> list[str]:
 
 @dataclass(slots=True)
 class Story:
-    """A title and the steps under it."""
+    """A title and its steps."""
 
     title: str
     line: int
@@ -86,7 +86,7 @@ class Story:
 
 @dataclass(slots=True)
 class Script:
-    """All stories of one file, and the remarks at its head."""
+    """All stories of one file, and the comments at its head."""
 
     path: Path
     head: list[str]
@@ -94,7 +94,7 @@ class Script:
 
     @property
     def words(self) -> dict[str, str]:
-        """What the head lets names stand for."""
+        """The names that the head defines."""
         defined = (line[2:].partition(" ") for line in self.head if line.startswith("% "))
         return {name: text for name, _, text in defined}
 
@@ -165,7 +165,7 @@ def _is_request(rest: str) -> bool:
 
 
 def write_script(script: Script) -> None:
-    """Write a script back to its file, answers and all."""
+    """Write a script back to its file, with its responses."""
     script.path.write_text("\n".join(_lines(script)) + "\n")
 
 

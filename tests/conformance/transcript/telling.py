@@ -1,13 +1,13 @@
 """
-How an answer is told in a transcript.
+The form of a response in a transcript.
 
-A refusal is told whole. An object is told without what the server stamps on
-every object alike, unless the step asks for particular parts with `?`:
+An error is printed whole. An object is printed without the fields that the server sets on
+every object, unless the step selects parts with `?`:
 
-    *           everything, nothing left out
-    code        the status code alone
-    body        the body as it came, undecoded
-    managed     who owns what, in short
+    *           everything
+    code        only the status code
+    body        the undecoded body
+    managed     field ownership, abbreviated
     header:X    a header
     a.b[0].c    a field; `[*]` is every element; a dot in a key is written `\\.`
 """
@@ -37,8 +37,8 @@ _PIECE = re.compile(r"((?:\\.|[^.\[\]])+)|\[(\d+|\*)\]")
 _ABSENT = object()
 
 
-def told(answer: Answer, view: str, names: Names) -> list[str]:
-    """Return the lines of an answer."""
+def answer_lines(answer: Answer, view: str, names: Names) -> list[str]:
+    """Return the lines of a response."""
     lines = [f"warning: {names.hide(_warning(one))}" for one in answer.warnings]
     if after := answer.headers.get("retry-after"):
         lines.append(f"retry-after: {after}")
@@ -92,7 +92,7 @@ def event(line: Any, view: str, names: Names) -> list[str]:
 
 
 def printed(line: str, names: Names) -> str:
-    """Return a line that kubectl printed: without colours, its columns no wider than they have to be."""
+    """Return a line of kubectl's output: without colors, columns separated by one space."""
     line = _LOG.sub("<log>", _COLOUR.sub("", line))
     line = _VERSION.sub(lambda found: names.version(found[0]), _COLUMNS.sub("  ", line))
     line = _FOLDER.sub(r"<\1>", line)
@@ -102,7 +102,7 @@ def printed(line: str, names: Names) -> str:
 
 
 def field(answer: Answer, path: str) -> str:
-    """Return a part of an answer as text, to be remembered."""
+    """Return a part of a response as text, to be remembered."""
     if path.startswith("header:"):
         return answer.headers.get(path[7:].lower(), "")
     found = _at(answer.json, path)
@@ -112,7 +112,7 @@ def field(answer: Answer, path: str) -> str:
 
 
 def _bookmark(obj: Any) -> Any:
-    """Return a bookmark with its version as yes or no: which one it names depends on the rest of the server."""
+    """Return a bookmark with its version as yes or no: the version depends on other writes."""
     metadata = dict(obj.get("metadata", {}))
     metadata["resourceVersion"] = "<now>" if str(metadata.get("resourceVersion", "")).isdigit() else "absent"
     return {**obj, "metadata": metadata}
@@ -156,7 +156,7 @@ def _failure(status: Any, names: Names) -> Iterator[str]:
     yield f"details {_flow(names.named(details))}"
     told: list[Any] = []
     for cause in causes:
-        # A real server checks metadata more than once on its way, and says so as often.
+        # A real server validates metadata more than once, and repeats the errors.
         if cause in told:
             continue
         told.append(cause)
@@ -166,7 +166,7 @@ def _failure(status: Any, names: Names) -> Iterator[str]:
 
 
 def _in_order(status: Any) -> Any:
-    """Return a refusal of a custom object with its causes sorted: a real server says them in no order."""
+    """Return an error of a custom object with its causes sorted: their order is random on a real server."""
     details = status.get("details") or {}
     causes = details.get("causes") or []
     if len(causes) < 2 or not details.get("group", "").endswith("example.com"):
@@ -210,7 +210,7 @@ def _unstamped(obj: Any) -> Any:
 
 def _listing(value: Any, names: Names) -> Iterator[str]:
     metadata = dict(value.get("metadata", {}))
-    # Which version a list is of depends on what else the server has seen.
+    # The version of a list depends on other writes.
     if str(metadata.get("resourceVersion", "")).isdigit():
         metadata["resourceVersion"] = "<now>"
     if metadata.get("continue"):
@@ -241,7 +241,7 @@ def _table(value: Any, names: Names) -> Iterator[str]:
     for row in value.get("rows") or ():
         cells = ["<age>" if index in aged and cell else cell for index, cell in enumerate(row["cells"])]
         if columns is None and cells and re.fullmatch(r"\d+s", str(cells[-1])):
-            # A later event says its columns no more; an age is the last of them.
+            # Later events have no column definitions; an age is the last column.
             cells[-1] = "<age>"
         obj = row.get("object")
         about = "no object" if obj is None else f"{obj.get('kind')} {obj.get('apiVersion')}"
@@ -258,8 +258,8 @@ def _table(value: Any, names: Names) -> Iterator[str]:
 def _managed(value: Any, names: Names) -> Iterator[str]:
     entries = value.get("metadata", {}).get("managedFields", [])
     if not entries:
-        yield "managed by nobody"
-    # A server sorts what is of one kind by time, and whether two writes share a second is chance.
+        yield "managed by none"
+    # A server sorts entries of one type by time, and whether two writes are in the same second is random.
     for one in sorted(entries, key=lambda entry: (entry["operation"], entry.get("manager", ""))):
         below = f" {one['subresource']}" if "subresource" in one else ""
         time = "" if "time" in one else " without time"

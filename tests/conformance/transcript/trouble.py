@@ -1,5 +1,5 @@
-"""The exception for transcripts that make no sense."""
+"""The exception for invalid transcripts."""
 
 
 class TranscriptError(Exception):
-    """A transcript says something that cannot be carried out."""
+    """A transcript has a step that cannot be carried out."""

@@ -1,4 +1,4 @@
-"""The stages that stories are played on: the chosen server over HTTP, and ours in process as well."""
+"""The servers that stories run on: the selected one over HTTP, and the embedded one in process."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ __all__ = ["server"]
 
 @pytest.fixture(scope="session")
 def over_http(server: Server) -> Stage:
-    """The chosen server at its address."""
+    """The selected server at its address."""
     wire = HttpWire(server.url, str(server.ca_file), server.token)
     define_kinds(wire)
     return Stage(wire=wire, embedded=chosen_server() == "embedded")

@@ -1,4 +1,4 @@
-"""A sample of the stories on a second cluster: a server below a path is a server."""
+"""A sample of the stories on a second cluster, below a path prefix."""
 
 from collections.abc import Iterator
 

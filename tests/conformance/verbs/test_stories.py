@@ -1,9 +1,9 @@
 """
-Every verb, word for word.
+Every verb, with exact responses.
 
-The stories of the text files beside this one are played on the embedded server,
-over HTTP and in process, and on a real one where LAMINA_TEST_SERVER says so.
-`python -m tests.conformance.transcript` records them anew.
+The stories in the text files beside this one run on the embedded server, over HTTP and in
+process, and on a real one if LAMINA_TEST_SERVER selects it.
+`python -m tests.conformance.transcript` records them again.
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_a_server_answers_as_a_real_one(over_http: Stage, script: Script, story:
 
 
 if chosen_server() == "embedded":
-    # A real server is not in this process, and has nothing to show here.
+    # The real server does not run in this process.
 
     @pytest.mark.parametrize(("script", "story"), _rows(inside=True))
     def test_the_embedded_server_answers_alike_in_process(

@@ -1,4 +1,4 @@
-"""A server, and a webhook that stands beside it."""
+"""A server, and a webhook server beside it."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ Review = dict[str, Any]
 
 
 class Webhook:
-    """An HTTPS server on loopback: `answer` makes a response of a request, and `asked` remembers the requests."""
+    """An HTTPS server on loopback: `answer` makes a response of a request, and `asked` records the requests."""
 
     def __init__(self, port: int, bundle: bytes) -> None:
         self.port = port
@@ -62,13 +62,13 @@ def webhook(tmp_path: Path) -> Iterator[Webhook]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
-            # In pieces, as any server may.
+            # In chunks, as any server may send it.
             for piece in (answer[:40], answer[40:]):
                 self.wfile.write(piece)
                 self.wfile.flush()
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing: the tests know what was asked."""
+            """Log nothing: the tests record the requests."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.socket = context.wrap_socket(listening.socket, server_side=True)

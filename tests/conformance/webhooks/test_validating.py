@@ -1,25 +1,25 @@
-"""Validating webhooks: who is asked what, and what becomes of a write that one of them minds."""
+"""Validating webhooks: which are called, with what, and the effect of a denial."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.fixtures import chosen_server
 from tests.bed.wire import MERGE, Answer, Api
 from tests.conformance.webhooks.conftest import Webhook
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-PATIENCE = 60.0
+TIMEOUT = 60.0
 ALLOWED = {"allowed": True}
 Register = Callable[..., str]
 
 
 @pytest.fixture
 def register(api: Api, namespace: str, webhook: Webhook) -> Iterator[Register]:
-    """Register a webhook about the configmaps of the test's namespace, and wait until it is asked."""
+    """Register a webhook for the configmaps of the test's namespace, and wait until it is called."""
     name = f"hooks-{namespace}"
 
     def register(**fields: Any) -> str:
@@ -53,23 +53,15 @@ def config_map(namespace: str, name: str = "", **metadata: Any) -> tuple[str, di
     return (path, {"metadata": {"name": name, **metadata}}) if name else (path, {})
 
 
-def until(met: Callable[[], bool]) -> None:
-    """Wait until a server that takes its time has heard of something."""
-    deadline = time.monotonic() + PATIENCE
-    while not met():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
-
-
 def in_force(api: Api, namespace: str, webhook: Webhook) -> None:
-    """Wait until the webhook is asked about a configmap, and forget that it was."""
+    """Wait until the webhook is called for a configmap, and forget those calls."""
 
     def asked() -> bool:
         path, body = config_map(namespace, "probe")
         api.post(f"{path}?dryRun=All", body)
         return bool(webhook.asked)
 
-    until(asked)
+    eventually_sync(asked)
     webhook.asked.clear()
     webhook.paths.clear()
 
@@ -212,7 +204,7 @@ def test_a_webhook_that_is_not_there_stops_writes_unless_it_is_to_be_ignored(
         objectSelector={"matchLabels": {"mind": "yes"}},
     )
     path, body = config_map(namespace, "a", labels={"mind": "yes"})
-    until(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
+    eventually_sync(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
 
     refused = api.post(path, body)
     assert said(refused) == (
@@ -225,17 +217,17 @@ def test_a_webhook_that_is_not_there_stops_writes_unless_it_is_to_be_ignored(
 
     forgiving = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
     api.patch(f"{HOOKS}/{name}", forgiving, content="application/json-patch+json")
-    until(lambda: api.post(f"{path}?dryRun=All", body).code == 201)
+    eventually_sync(lambda: api.post(f"{path}?dryRun=All", body).code == 201)
 
     assert api.post(path, body).code == 201
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_believed(
+def test_a_certificate_of_an_untrusted_authority_is_refused(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:
     register(clientConfig={"url": webhook.url})
     path, body = config_map(namespace, "a")
-    until(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
+    eventually_sync(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
 
     code, _, message = said(api.post(path, body))
 
@@ -284,10 +276,10 @@ def test_conditions_say_what_a_webhook_is_not_asked_about(
     assert [one["name"] for one in webhook.asked] == ["loud"]
 
 
-def test_somebody_who_writes_meanwhile_does_not_lose_what_they_wrote(
+def test_a_write_during_a_webhook_call_is_not_lost(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:
-    """A patch that names no version is worked out anew when the object changes while a webhook thinks."""
+    """A patch without a version is computed again if the object changes while a webhook is called."""
     path, body = config_map(namespace, "a")
     assert api.post(path, {**body, "data": {"mine": "1"}}).code == 201
     register(objectSelector={"matchLabels": {"slow": "yes"}})
@@ -297,7 +289,7 @@ def test_somebody_who_writes_meanwhile_does_not_lose_what_they_wrote(
         api.post(f"{path}?dryRun=All", probe)
         return bool(webhook.asked)
 
-    until(asked)
+    eventually_sync(asked)
     webhook.asked.clear()
 
     def interrupted(request: dict[str, Any]) -> dict[str, Any]:
@@ -314,13 +306,13 @@ def test_somebody_who_writes_meanwhile_does_not_lose_what_they_wrote(
     assert changed.json["data"] == {"mine": "3", "theirs": "2"}
 
 
-def test_a_replacement_that_names_its_version_loses_against_somebody_quicker(
+def test_an_update_with_a_version_loses_against_a_faster_write(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:
     path, body = config_map(namespace, "a")
     made = api.post(path, body).json
     register(objectSelector={"matchLabels": {"slow": "yes"}})
-    until(
+    eventually_sync(
         lambda: bool(
             api.post(f"{path}?dryRun=All", config_map(namespace, "p", labels={"slow": "yes"})[1])
             and webhook.asked
@@ -345,7 +337,7 @@ def test_a_replacement_that_names_its_version_loses_against_somebody_quicker(
     )
 
 
-def test_a_collection_goes_whole_though_somebody_changes_it_meanwhile(
+def test_a_collection_is_deleted_completely_during_other_writes(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:
     path, _ = config_map(namespace)
@@ -353,7 +345,7 @@ def test_a_collection_goes_whole_though_somebody_changes_it_meanwhile(
         assert api.post(path, config_map(namespace, name, labels={"going": "yes"})[1]).code == 201
     register(objectSelector={"matchLabels": {"going": "yes"}})
     probe = config_map(namespace, "probe", labels={"going": "yes"})[1]
-    until(lambda: bool(api.post(f"{path}?dryRun=All", probe) and webhook.asked))
+    eventually_sync(lambda: bool(api.post(f"{path}?dryRun=All", probe) and webhook.asked))
     webhook.asked.clear()
 
     def interrupted(request: dict[str, Any]) -> dict[str, Any]:
@@ -381,9 +373,9 @@ def test_a_service_with_a_name_elsewhere_leads_there(
     service = {"namespace": namespace, "name": "hook", "port": webhook.port, "path": "/check"}
     register(clientConfig={"service": service, "caBundle": webhook.bundle})
     path, body = config_map(namespace, "a")
-    until(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
+    eventually_sync(lambda: api.post(f"{path}?dryRun=All", body).code != 201)
 
-    # Its certificate is for a service of another name.
+    # Its certificate is valid for a service with another name.
     message = said(api.post(path, body))[2]
 
     assert "failed to verify certificate" in message
@@ -391,7 +383,7 @@ def test_a_service_with_a_name_elsewhere_leads_there(
 
 
 if chosen_server() == "embedded":
-    # On a machine without its network the real server has no way to a service.
+    # Without a cluster network the real server cannot reach a service.
 
     def test_nothing_is_made_in_a_namespace_that_ended_while_a_webhook_was_asked(
         api: Api, namespace: str, webhook: Webhook, register: Register
@@ -403,7 +395,7 @@ if chosen_server() == "embedded":
         def ended(request: dict[str, Any]) -> dict[str, Any]:
             if request["name"] == "late":
                 api.delete(f"/api/v1/namespaces/{namespace}")
-                until(lambda: api.get(f"/api/v1/namespaces/{namespace}").code == 404)
+                eventually_sync(lambda: api.get(f"/api/v1/namespaces/{namespace}").code == 404)
             return ALLOWED
 
         webhook.answer = ended
@@ -422,10 +414,10 @@ if chosen_server() == "embedded":
         )
 
 
-def test_nobody_is_asked_about_webhooks_themselves(
+def test_webhooks_are_not_called_about_webhook_configurations(
     api: Api, namespace: str, webhook: Webhook, register: Register
 ) -> None:
-    """Or a mistake in one could not be undone."""
+    """Otherwise a wrong configuration could not be removed."""
     name = register(
         namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         rules=[

@@ -1,8 +1,8 @@
 """
-The stage for workloads: a server on which pods run.
+Fixtures for workload tests: a server with running pods.
 
-The embedded server has its own controllers, the real one has the real ones;
-both have the same nodes, scheduler and stages.
+The embedded server has its own controllers, the real one has the real ones; both have the
+same nodes, scheduler and stages.
 """
 
 import pytest
@@ -19,14 +19,14 @@ __all__ = ["server"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what needs a stage once for each kubectl."""
+    """Run each test once per kubectl."""
     if "which_kubectl" in metafunc.fixturenames:
         metafunc.parametrize("which_kubectl", list(PINNED))
 
 
 @pytest.fixture(scope="session")
 def reached(server: Server) -> HttpWire:
-    """The chosen server, with the kinds of the stories."""
+    """The selected server, with the kinds of the stories."""
     wire = HttpWire(server.url, str(server.ca_file), server.token)
     define_kinds(wire)
     return wire
@@ -34,7 +34,7 @@ def reached(server: Server) -> HttpWire:
 
 @pytest.fixture
 def stage(server: Server, reached: HttpWire, which_kubectl: str) -> Stage:
-    """The chosen server and a kubectl for it."""
+    """The selected server and a kubectl for it."""
     return Stage(
         wire=reached,
         embedded=chosen_server() == "embedded",

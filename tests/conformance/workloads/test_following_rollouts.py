@@ -1,4 +1,4 @@
-"""kubectl while it follows a rollout: what it says on the way, and when it stops."""
+"""kubectl rollout status: its output, and when it ends."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _WAITING = re.compile(
 
 @pytest.fixture
 def kubectl(stage: Stage) -> Kubectl:
-    """The kubectl of the stage, in a namespace of its own."""
+    """The kubectl of the fixture, with a namespace of its own."""
     assert stage.kubectl is not None
     namespace = f"t-{uuid4().hex[:10]}"
     body = json.dumps({"metadata": {"name": namespace}}).encode()

@@ -1,4 +1,4 @@
-"""Who is sent away from a node with a taint, in the words of whoever sends them."""
+"""Eviction of pods from a node with a taint, and its events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.bed.server import Server
 from tests.bed.wire import Api
 
@@ -21,7 +21,7 @@ def api(server: Server) -> Api:
 
 @pytest.fixture
 def pods(api: Api) -> Iterator[str]:
-    """The pods of a namespace of the test's own, which nothing ends before the test has seen them."""
+    """The pods of the test's namespace; nothing deletes them before the test has read them."""
     name = f"t-{uuid4().hex[:10]}"
     assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
     place = f"/api/v1/namespaces/{name}/pods"
@@ -52,14 +52,16 @@ def test_pods_leave_once_they_bear_their_node_no_longer(api: Api, pods: str) -> 
 
 
 def given(api: Api, pods: str, made: dict[str, Any]) -> None:
-    created = eventually(lambda: api.post(pods, made), lambda answer: answer.code != 403)
+    created = eventually_sync(lambda: api.post(pods, made), lambda answer: answer.code != 403)
     assert created.code == 201, created.text
-    eventually(lambda: api.get(f"{pods}/{made['metadata']['name']}").json["status"]["phase"] == "Running")
+    eventually_sync(
+        lambda: api.get(f"{pods}/{made['metadata']['name']}").json["status"]["phase"] == "Running"
+    )
 
 
 def check_left(api: Api, pods: str, name: str) -> None:
-    """Wait until a pod is sent away, and see that it was told why."""
-    left = eventually(
+    """Wait until a pod is evicted, and check its event."""
+    left = eventually_sync(
         lambda: api.get(f"{pods}/{name}").json, lambda found: "deletionTimestamp" in found["metadata"]
     )
     said = {one["type"]: one for one in left["status"]["conditions"]}["DisruptionTarget"]
@@ -69,7 +71,7 @@ def check_left(api: Api, pods: str, name: str) -> None:
         "Taint manager: deleting due to NoExecute taint",
     )
     events = pods.removesuffix("/pods") + f"/events?fieldSelector=involvedObject.name={name}"
-    told = eventually(
+    told = eventually_sync(
         lambda: [one for one in api.get(events).json["items"] if one["reason"] == "TaintManagerEviction"]
     )
     message = f"Marking for deletion Pod {left['metadata']['namespace']}/{name}"

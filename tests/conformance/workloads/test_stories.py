@@ -1,9 +1,9 @@
 """
-Workloads, as whoever watches them sees them.
+Workloads, as kubectl shows them.
 
-What kubectl prints about them is compared with what it prints on a real server
-whose own controllers run them. The stories are in the text files beside this one;
-they are recorded with `python -m tests.conformance.transcript --pods FILE`.
+kubectl's output is compared with that on a real server, whose own controllers run the
+workloads. The stories are in the text files beside this one; they are recorded with
+`python -m tests.conformance.transcript --pods FILE`.
 """
 
 from pathlib import Path

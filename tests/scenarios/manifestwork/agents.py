@@ -13,20 +13,25 @@ from typing import Any
 
 from lamina.client.client import Client
 from lamina.clock import Clock
-from lamina.embedded import EmbeddedCluster
+from lamina.control_plane.cluster import EmbeddedCluster
+from lamina.core.model.agents import AgentOptions
 from lamina.errors import AlreadyExists, Conflict, NotFound
-from lamina.families.manifestwork.crds import spoke_definitions
-from lamina.families.manifestwork.names import WORK_VERSION
-from lamina.families.manifestwork.spoke.controller import agent
-from lamina.families.manifestwork.spoke.names import DEFAULTS, HUB, Options, hub_hash
+from lamina.families.manifestwork.agent.controller import agent
+from lamina.families.manifestwork.agent.labels import HUB, hub_hash
+from lamina.families.manifestwork.crds.bundle import spoke_definitions
+from lamina.families.manifestwork.labels import WORK_VERSION
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.manager import Manager
+from lamina.runtime.controller.manager import Manager
 from lamina.settings import Settings
+from lamina.testing.waiting import eventually, idle
 from tests.bed.fixtures import chosen_server
+from tests.scenarios.parity import Parity
 
-PATIENCE = 60.0 if chosen_server() == "real" else 20.0
+TIMEOUT = 60.0 if chosen_server() == "real" else 20.0
 ADDRESS = "https://hub.test"
+
+DEFAULTS = AgentOptions()
 
 
 @dataclass
@@ -38,14 +43,18 @@ class Spoke:
     client: Client
     hub: Client
     clock: Clock
-    options: Options = DEFAULTS
+    options: AgentOptions = AgentOptions()
     way: Client | None = None
     """How the agent reaches the hub, where that is to be another way than the story's."""
     running: tuple[Manager, asyncio.Task[None]] | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        self.parity = Parity({"": self.client, HUB: self.hub})
+
     async def start(self) -> None:
         controllers = agent(self.name, hub_hash(ADDRESS), options=self.options)
-        manager = Manager(self.client, controllers, self.clock, others={HUB: self.way or self.hub})
+        others = {HUB: self.way or self.hub}
+        manager = Manager(self.client, controllers, self.clock, others=others, meters=self.parity.recorder)
         task = asyncio.create_task(manager.run())
         self.running = manager, task
         await manager.ready()
@@ -57,8 +66,9 @@ class Spoke:
             with suppress(asyncio.CancelledError):
                 await self.running[1]
             self.running = None
+        await self.parity.check()
 
-    # ── what somebody does ──
+    # ── what users do ──
 
     async def want(self, *manifests: Any, name: str = "w", labels: Obj | None = None, **spec: Any) -> Made:
         """Have a work ask for these manifests, and nothing else."""
@@ -70,14 +80,18 @@ class Spoke:
             "metadata": metadata,
             "spec": filled,
         }
-        while True:
+
+        async def write() -> Made | None:
             with suppress(AlreadyExists):
                 return await self.hub.create(work)
             with suppress(Conflict):
                 old = await self.hub.get(self.work_ref(name))
                 return await self.hub.update({**old, "spec": filled})
-            # Whoever was quicker has to be done before one looks again.
-            await asyncio.sleep(0.01)
+            return None
+
+        written = await eventually(write, seconds=TIMEOUT)
+        assert written is not None
+        return written
 
     def work_ref(self, name: str = "w") -> Ref:
         return Ref(WORK_VERSION, "ManifestWork", self.name, name)
@@ -104,52 +118,31 @@ class Spoke:
         return Report(await self.hub.get(self.work_ref(name)))
 
     async def until(self, is_so: Callable[["Report"], bool], name: str = "w") -> "Report":
-        """Wait until the agent says something of a work."""
-        report: Report | None = None
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    report = await self.work(name)
-                    if is_so(report):
-                        return report
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"it never became so; it is {report and report.obj.get('status')}") from None
+        """Wait until the status of a work meets a condition."""
+        return await eventually(
+            lambda: self.work(name),
+            is_so,
+            seconds=TIMEOUT,
+            describe=lambda report: report.obj.get("status"),
+        )
 
     async def until_applied(self, name: str = "w") -> "Report":
         """Wait until everything that a work asks for is there and settled, and that is said of this very spec."""
         return await self.until(lambda now: now.holds("Applied") and now.holds("Available"), name)
 
     async def until_gone(self, name: str = "w") -> None:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                with suppress(NotFound):
-                    await self.hub.get(self.work_ref(name))
-                    await asyncio.sleep(0.02)
-                    continue
-                return
+        async def is_gone() -> bool:
+            with suppress(NotFound):
+                await self.hub.get(self.work_ref(name))
+                return False
+            return True
 
-    async def until_there(self, look: Callable[[], Any]) -> Any:
-        """Wait until a look at the cluster is answered with something that counts."""
-        found: Any = None
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    found = await look()
-                    if found:
-                        return found
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"it never became so; it is {found}") from None
+        await eventually(is_gone, seconds=TIMEOUT)
 
     async def settled(self) -> None:
         """Wait until the agent has had nothing to do for a while."""
         assert self.running is not None
-        quiet = 0
-        async with asyncio.timeout(PATIENCE):
-            while quiet < 8:
-                await asyncio.sleep(0.03)
-                quiet = quiet + 1 if self.running[0].is_idle else 0
+        await idle(self.running[0], rounds=8, interval=0.03, seconds=TIMEOUT)
 
 
 @dataclass
@@ -211,7 +204,7 @@ async def spoke(
     clock: Clock,
     *,
     simulate: str = "off",
-    options: Options = DEFAULTS,
+    options: AgentOptions = DEFAULTS,
     way: Client | None = None,
 ) -> AsyncIterator[Spoke]:
     """Run a cluster and its agent until the end of the block."""

@@ -1,4 +1,4 @@
-"""Clients of the hub that something is wrong with: one that dies, is deaf, is refused, is counted."""
+"""Clients of the hub with faults or counters: one that crashes, misses events, is refused, is counted."""
 
 import asyncio
 from collections import Counter
@@ -14,7 +14,7 @@ _WRITES = ("create", "update", "patch", "delete", "apply")
 
 
 class Watched:
-    """A client that does everything as the one behind it; whoever writes is noticed before and after."""
+    """A client that forwards to another, and counts writes before and after."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -40,40 +40,40 @@ class Watched:
         """Take note of what was written."""
 
 
-class Mortal(Watched):
-    """One that dies after so many writes; what it tells does not count."""
+class Crashing(Watched):
+    """A client that crashes after so many writes; events do not count."""
 
     def __init__(self, client: Client, writes: int) -> None:
         super().__init__(client)
         self._left = writes
-        self.died = asyncio.Event()
+        self.crashed = asyncio.Event()
 
     async def before(self, verb: str, ref: Ref) -> None:
         if ref.kind == "Event":
             return
         if self._left == 0:
-            self.died.set()
+            self.crashed.set()
             await asyncio.Event().wait()
         self._left -= 1
 
 
-class Deaf(Watched):
-    """One that hears of works only while it is let, and of everything else."""
+class Pausable(Watched):
+    """A client that receives events of works only while the test allows it, and all others."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
-        self.hears = asyncio.Event()
-        self.hears.set()
+        self.receives = asyncio.Event()
+        self.receives.set()
 
     async def watch(self, what: Any, *args: Any, hear: object = None, **more: Any) -> AsyncIterator[Any]:
         async for event in self._client.watch(what, *args, **more):
             if event["object"].get("kind") == "ManifestWork":
-                await self.hears.wait()
+                await self.receives.wait()
             yield event
 
 
 class Refused(Watched):
-    """One that may not write in some namespaces."""
+    """A client that may not write in some namespaces."""
 
     def __init__(self, client: Client, *namespaces: str) -> None:
         super().__init__(client)
@@ -85,7 +85,7 @@ class Refused(Watched):
 
 
 class Counted(Watched):
-    """One whose writes are counted, by kind."""
+    """A client whose writes are counted, by kind."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)

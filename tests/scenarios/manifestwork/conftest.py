@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest_asyncio
 
 from lamina.client.client import Client
-from lamina.core.family import Family
+from lamina.control_plane.install import install
+from lamina.core.model.family import Family
 from lamina.families.manifestwork.family import family
-from lamina.product import install
 from tests.scenarios.manifestwork.stage import Stage
 
 FAMILY: Family = family()

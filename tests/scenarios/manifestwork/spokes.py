@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import Plan, one_stage, set_status
-from lamina.core.questions import Answers
-from lamina.core.world import World, whole
-from lamina.families.manifestwork.names import WORK, WORK_VERSION
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import Plan, one_stage, set_status
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import World, whole
+from lamina.families.manifestwork.labels import WORK, WORK_VERSION
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 
@@ -35,7 +35,7 @@ class Spokes:
     def controller(self) -> Controller[Obj]:
         return Controller(
             name="spokes",
-            watches=(Watch(selects=only(*WORK), api_version=WORK_VERSION, concerns=itself, keep=whole),),
+            watches=(Watch(selects=only(*WORK), api_version=WORK_VERSION, enqueue=itself, keep=whole),),
             gather=self._gather,
             plan=self._plan,
             manager="work-agent",

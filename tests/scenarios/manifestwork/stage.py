@@ -6,6 +6,7 @@ real one. A story has a namespace and clusters of its own.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,11 +14,12 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from lamina.client.client import Client
-from lamina.clock import WoundClock
-from lamina.core.controller import AnyController
+from lamina.clock import PacedClock
+from lamina.core.model.controller import AnyController
+from lamina.core.rollout.revision_object import CONTROLLER_REVISION_VERSION
 from lamina.errors import AlreadyExists, Conflict, LaminaError, NotFound
-from lamina.families.manifestwork.controller import hub
-from lamina.families.manifestwork.names import (
+from lamina.families.manifestwork.hub.controller import hub
+from lamina.families.manifestwork.labels import (
     DISPATCHED,
     GROUP_INDEX,
     GROUP_NAME,
@@ -26,26 +28,27 @@ from lamina.families.manifestwork.names import (
     PLACEMENT_LABEL,
     PLACEMENT_VERSION,
     REPLICA_SET_VERSION,
-    REVISION_VERSION,
     WORK_VERSION,
 )
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.manager import Manager
-from lamina.runtime.meter import Meter
-from lamina.runtime.together import side_by_side
+from lamina.runtime.controller.concurrency import run_concurrently
+from lamina.runtime.controller.manager import Manager
+from lamina.runtime.metrics.recorder import Recorder
+from lamina.testing.waiting import eventually, idle
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.manifestwork.spokes import Spokes
+from tests.scenarios.parity import Parity, composed
 from tests.unit.families.manifestwork.fleet import OK1
 from tests.unit.families.manifestwork.fleet import progressive as on_paper
 
-PATIENCE = 60.0 if chosen_server() == "real" else 20.0
+TIMEOUT = 60.0 if chosen_server() == "real" else 20.0
 Job = TypeVar("Job")
 SHOWN = ("PlacementVerified", "ManifestworkApplied", "Progressing", "PlacementRolledOut")
 
 
 def progressive(**settings: Any) -> Made:
-    """A strategy as the stories on paper have it, with so much time that a slow machine does not use it up."""
+    """Return a strategy of the simulated stories, with a deadline that a slow machine does not exceed."""
     return on_paper(**{"progressDeadline": "60s", **settings})
 
 
@@ -119,7 +122,7 @@ class Seen:
 
     @property
     def is_done(self) -> bool:
-        """Whether everybody has what is wanted, and that is said of this very spec."""
+        """Whether all clusters have the wanted revision, and the status says so for this spec."""
         found = conditions.find(self.status.get("conditions") or (), "PlacementRolledOut")
         return (
             found is not None
@@ -128,8 +131,14 @@ class Seen:
         )
 
     @property
-    def is_turned(self) -> bool:
+    def is_aborted(self) -> bool:
         return self.said("Progressing") == ("False", "RolloutAborted")
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether an aborted rollout has come all the way back, as far as the status says."""
+        found = re.search(r"(\d+) of (\d+) clusters restored", self.message())
+        return self.is_aborted and found is not None and found[1] == found[2]
 
 
 def _rev(template: Obj) -> str:
@@ -149,11 +158,11 @@ class Stage:
 
     client: Client
     id: str
-    clock: WoundClock = field(default_factory=WoundClock)
+    clock: PacedClock = field(default_factory=PacedClock)
     own: Client | None = None
     """The client that the hub itself uses, where it is to be another than the story's."""
-    meters: Callable[[str], Meter] = lambda name: Meter()
-    """Who counts what the hub does."""
+    meters: Callable[[str], Recorder] = lambda controller: Recorder()
+    """Counts what the hub does."""
     made: list[Ref] = field(default_factory=list)
     namespaces: set[str] = field(default_factory=set)
 
@@ -161,10 +170,11 @@ class Stage:
         self.namespace, self.suffix = f"team-{self.id}", f"-{self.id}"
         self.app = Ref(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", self.namespace, "app")
         self.spokes = Spokes(self.suffix)
+        self.parity = Parity({"": self.client})
         self._running: list[tuple[Manager, asyncio.Task[None]]] = []
         self._agents: tuple[Manager, asyncio.Task[None]] | None = None
 
-    # ── what somebody does ──
+    # ── what users do ──
 
     async def given(
         self, content: Obj = OK1, clusters: int | Sequence[str] = 4, strategy: Obj | None = None, **spec: Any
@@ -204,12 +214,12 @@ class Stage:
     ) -> None:
         """Have a placement select these clusters, in these groups, and no others."""
         await self.given_namespace(self.namespace)
-        everybody = {one for those in groups.values() for one in those}
-        await _each(sorted(everybody), lambda one: self.given_namespace(self.cluster(one)))
+        members = {one for those in groups.values() for one in those}
+        await _each(sorted(members), lambda one: self.given_namespace(self.cluster(one)))
         with suppress(AlreadyExists):
             await self.create(self._of("Placement", name, spec={}))
         there = {meta.name(one): one for one in await self.decisions(name)}
-        # A decision has room for a hundred; one that is about nobody is there all the same.
+        # A decision has at most a hundred clusters; an empty one exists, too.
         parts = [
             (
                 f"{name}-decision-{index + 1}{f'-{first}' if first else ''}",
@@ -254,11 +264,15 @@ class Stage:
 
     async def set(self, **spec: Any) -> None:
         """Replace parts of the spec, each whole."""
-        while True:
+
+        async def is_written() -> bool:
             old = await self.client.get(self.app)
             with suppress(Conflict):
                 await self.client.update({**old, "spec": {**old["spec"], **spec}})
-                return
+                return True
+            return False
+
+        await eventually(is_written, seconds=TIMEOUT, interval=0)
 
     async def strategy(self, how: Obj) -> None:
         await self.set(placementRefs=[{"name": "place", "rolloutStrategy": how}])
@@ -291,6 +305,7 @@ class Stage:
         for _, task in self._running:
             await _ended(task)
         self._running = []
+        await self.parity.check()
 
     async def start_agents(self) -> None:
         if self._agents is None:
@@ -302,90 +317,86 @@ class Stage:
             self._agents = None
 
     async def _run(self, client: Client, controller: AnyController) -> tuple[Manager, asyncio.Task[None]]:
-        manager = Manager(client, [controller], self.clock, meters=self.meters)
+        manager = Manager(client, [controller], self.clock, meters=self._meter)
         task = asyncio.create_task(manager.run())
         await manager.ready()
         return manager, task
 
-    def look_again(self) -> None:
+    def _meter(self, controller: str) -> Recorder:
+        return composed(self.meters(controller), self.parity.recorder(controller))
+
+    def reconcile_everything(self) -> None:
         """Have the agents look at everything: the story has changed how things are."""
         if self._agents is not None:
-            self._agents[0].look_at_everything()
+            self._agents[0].resync()
 
     def pass_time(self, seconds: float) -> None:
         self.clock.wind(timedelta(seconds=seconds))
 
     # ── what is seen ──
 
-    async def seen(self) -> Seen:
-        app = await self.client.get(self.app)
+    async def seen(self, *, works_first: bool = False) -> Seen:
+        """
+        Read the replica set and then its works, or the other way round.
+
+        The reads are separate, and the hub may write between them. It writes the status before the
+        works, so only a status that is read after the works is at least as new as they are.
+        """
         labels = f"{OWNER}={self.namespace}.app"
+        before = None if works_first else await self.client.get(self.app)
         works = (await self.client.list((WORK_VERSION, "ManifestWork"), labels=labels)).items
+        app = before or await self.client.get(self.app)
         kept = (
-            await self.client.list((REVISION_VERSION, "ControllerRevision"), self.namespace, labels=labels)
+            await self.client.list(
+                (CONTROLLER_REVISION_VERSION, "ControllerRevision"), self.namespace, labels=labels
+            )
         ).items
         return Seen(self.suffix, app, works, kept)
 
-    async def until(self, is_so: Callable[[Seen], bool], patience: float = PATIENCE) -> Seen:
-        """Wait until the hub is as it should be."""
-        seen: Seen | None = None
-        try:
-            async with asyncio.timeout(patience):
-                while True:
-                    seen = await self.seen()
-                    if is_so(seen):
-                        return seen
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            told = (seen.row, seen.revs, seen.history, seen.status) if seen is not None else None
-            raise AssertionError(f"it never became so; it is {told}") from None
+    async def until(
+        self, is_so: Callable[[Seen], bool], timeout: float = TIMEOUT, *, works_first: bool = False
+    ) -> Seen:
+        """Wait until the hub meets a condition."""
+        return await eventually(
+            lambda: self.seen(works_first=works_first),
+            is_so,
+            seconds=timeout,
+            describe=lambda seen: (seen.row, seen.revs, seen.history, seen.status),
+        )
 
     async def until_said(self, is_so: Callable[[Seen], bool]) -> Seen:
-        """Wait until the replica set says so itself, where there are too many works to look at each time."""
-        seen: Seen | None = None
-        try:
-            async with asyncio.timeout(6 * PATIENCE):
-                while True:
-                    seen = Seen(self.suffix, await self.client.get(self.app), (), ())
-                    if is_so(seen):
-                        return seen
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            raise AssertionError(
-                f"it never said so; it says {seen.status if seen is not None else None}"
-            ) from None
+        """Wait until the status of the replica set meets a condition; its works are too many to list each time."""
+
+        async def read() -> Seen:
+            return Seen(self.suffix, await self.client.get(self.app), (), ())
+
+        return await eventually(
+            read, is_so, seconds=6 * TIMEOUT, interval=0.1, describe=lambda seen: seen.status
+        )
 
     async def until_done(self) -> Seen:
-        """Wait until everybody has what is wanted, and nobody does anything any more."""
+        """Wait until all clusters have the wanted revision, and no process writes any more."""
         await self.until(lambda now: now.is_done)
         return await self.settled()
 
-    async def until_turned(self, of: int = 4) -> Seen:
+    async def until_aborted(self) -> Seen:
         """Wait until an aborted rollout has come all the way back."""
-        await self.until(lambda now: now.is_turned and f"{of} of {of} clusters restored" in now.message())
+        await self.until(lambda now: now.is_restored)
         return await self.settled()
 
-    async def until_turned_at_last(self, of: int = 4) -> Seen:
-        """Wait until an aborted rollout has come all the way back, however busy everybody is meanwhile."""
-        return await self.until(
-            lambda now: now.is_turned and f"{of} of {of} clusters restored" in now.message(), 3 * PATIENCE
-        )
+    async def until_aborted_at_last(self) -> Seen:
+        """Wait until an aborted rollout is rolled back completely, however busy all processes are meanwhile."""
+        return await self.until(lambda now: now.is_restored, 3 * TIMEOUT)
 
     async def settled(self) -> Seen:
-        """Wait until neither the hub nor the agents have had anything to do for a while."""
-        quiet, version = 0, ""
-        async with asyncio.timeout(PATIENCE):
-            while quiet < 8:
-                await asyncio.sleep(0.03)
-                managers = [one for one, _ in self._running] + ([self._agents[0]] if self._agents else [])
-                listing = await self.client.list((WORK_VERSION, "ManifestWork"))
-                now = max(
-                    [meta.resource_version(one) for one in listing.items],
-                    default="",
-                    key=lambda v: int(v or 0),
-                )
-                quiet = quiet + 1 if all(one.is_idle for one in managers) and now == version else 0
-                version = now
+        """Wait until the hub and the agents are idle and no work changes."""
+        managers = [one for one, _ in self._running] + ([self._agents[0]] if self._agents else [])
+
+        async def newest() -> int:
+            listing = await self.client.list((WORK_VERSION, "ManifestWork"))
+            return max((int(meta.resource_version(one) or 0) for one in listing.items), default=0)
+
+        await idle(*managers, unchanged=newest, rounds=8, interval=0.03, seconds=TIMEOUT)
         return await self.seen()
 
     @asynccontextmanager
@@ -424,11 +435,7 @@ class Stage:
             return None
 
     async def until_gone(self, ref: Ref) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                if await self.get(ref) is None:
-                    return
-                await asyncio.sleep(0.02)
+        await eventually(lambda: self.get(ref), lambda obj: obj is None, seconds=TIMEOUT)
 
     async def end(self) -> None:
         """Take away what the story made, and what would outlive it first."""
@@ -454,7 +461,7 @@ class Stage:
 
 async def _each(jobs: Sequence[Job], do: Callable[[Job], Awaitable[None]]) -> None:
     """Do something with each of some, a few at a time."""
-    for outcome in await side_by_side(jobs, do, at_once=16):
+    for outcome in await run_concurrently(jobs, do, at_once=16):
         if isinstance(outcome, LaminaError):
             raise outcome
 

@@ -1,26 +1,26 @@
-"""A rollout that turns round by itself, and what may happen to it afterwards."""
+"""A rollout that is aborted by its failure strategy, and what may happen to it afterwards."""
 
 import pytest
 
-from lamina.families.manifestwork.names import REVISION_VERSION
+from lamina.core.rollout.revision_object import CONTROLLER_REVISION_VERSION
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from tests.bed.scenarios import check
 from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
-from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, OK3, SLOW, everybody, template
+from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, OK3, SLOW, all_at_once, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ALL_ON_ONE = {"c1": "1", "c2": "1", "c3": "1", "c4": "1"}
 
 
-async def turn_round(stage: Stage, content: Made = BAD, of: int = 4) -> Seen:
-    """Have a bad template go out, its time run out, and everybody come back."""
+async def abort_rollout(stage: Stage, content: Made = BAD) -> Seen:
+    """Have a bad template go out, its deadline pass, and all clusters come back."""
     await stage.want(content)
     await stage.until(lambda now: len(set(now.revs.values())) > 1)
     await stage.settled()
     stage.pass_time(66)
-    return await stage.until_turned(of)
+    return await stage.until_aborted()
 
 
 @check("MW-32")
@@ -32,11 +32,12 @@ async def test_those_that_have_it_go_back_and_the_others_never_hear_of_it(stage:
         spec = (await stage.client.get(stage.app))["spec"]
         await stage.until(lambda now: now.revs["c2"] == "bad")
         halted = await stage.settled()
-        assert halted.said("PlacementRolledOut") == ("False", "RolloutDegraded")
+        assert halted.said("PlacementRolledOut") == ("False", "Progressing")
+        assert halted.said("ManifestworkApplied") == ("False", "NotAsExpected")
         assert halted.said("Progressing") == ("True", "NewRevisionCreated")
         assert not halted.aborted
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert now.generations == {"c1": 3, "c2": 3, "c3": 1, "c4": 1}
@@ -44,8 +45,31 @@ async def test_those_that_have_it_go_back_and_the_others_never_hear_of_it(stage:
     assert now.app["spec"] == spec
     assert (now.summary["updated"], now.summary["desiredTotal"], now.summary["total"]) == (0, 4, 4)
     assert now.message() == (
-        f"rollout of app-{now.update} aborted, 4 of 4 clusters restored to app-{before.update}"
+        f"rollout of app-{now.update} aborted, 2 of 2 clusters restored to app-{before.update}"
     )
+
+
+@check("MW-32")
+async def test_a_cluster_whose_agent_is_silent_is_named_and_does_not_count_as_restored(stage: Stage) -> None:
+    async with stage.running():
+        await stage.given(OK1, 4)
+        await stage.until_done()
+        await stage.want(BAD)
+        await stage.until(lambda now: now.revs["c2"] == "bad")
+        await stage.settled()
+        stage.spokes.away = {"c2"}
+        stage.pass_time(66)
+        await stage.until(lambda now: "1 of 2 clusters restored" in now.message())
+        now = await stage.settled()
+        assert now.revs == ALL_ON_ONE
+        assert now.is_aborted and not now.is_restored
+        assert f"not restored yet: {stage.cluster('c2')} (" in now.message()
+
+        stage.spokes.away = set()
+        stage.reconcile_everything()
+        now = await stage.until_aborted()
+
+    assert "not restored" not in now.message()
 
 
 @check("MW-33")
@@ -60,7 +84,7 @@ async def test_those_that_were_well_on_it_go_back_too(stage: Stage) -> None:
         await stage.settled()
         stage.pass_time(66)
         stage.spokes.phases = {}
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert now.generations["c1"] == 3
@@ -71,7 +95,7 @@ async def test_all_tolerates_as_many_as_it_says_and_turns_round_for_one_more(sta
     stage.spokes.phases = {}
     async with stage.running():
         await stage.given(
-            OK1, 4, everybody(maxFailures=1, progressDeadline="60s", failureStrategy="AbortAll")
+            OK1, 4, all_at_once(maxFailures=1, progressDeadline="60s", failureStrategy="AbortAll")
         )
         await stage.until_done()
         stage.spokes.phases = {"c1": "working"}
@@ -83,10 +107,10 @@ async def test_all_tolerates_as_many_as_it_says_and_turns_round_for_one_more(sta
         assert now.said("Progressing") == ("True", "NewRevisionCreated")
 
         stage.spokes.phases = {"c1": "working", "c2": "working"}
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until(lambda now: now.summary["updated"] == 2)
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
 
@@ -108,7 +132,7 @@ async def test_one_timeout_in_the_first_group_turns_it_round_and_the_second_neve
         await stage.until(lambda now: now.summary["updated"] == 1)
         await stage.settled()
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert set(now.revs.values()) == {"1"}
     assert now.generations == {"a1": 3, "a2": 3, "b1": 1, "b2": 1}
@@ -127,16 +151,16 @@ async def test_half_of_four_are_two_and_three_are_too_many(stage: Stage) -> None
         assert not (await stage.settled()).aborted
 
         stage.spokes.phases["c4"] = "working"
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until(lambda now: now.summary["updated"] == 1)
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
 
 
 @check("MW-37")
-async def test_whoever_has_all_the_time_there_is_never_turns_round(stage: Stage) -> None:
+async def test_a_rollout_without_a_deadline_never_aborts(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 4, progressive(progressDeadline="None"))
         await stage.until_done()
@@ -159,7 +183,7 @@ async def test_late_enough_is_a_success_and_too_late_is_too_late(stage: Stage) -
         await stage.until(lambda now: now.revs["c2"] == "slow")
         stage.pass_time(33)
         stage.spokes.phases = {f"c{number}": "done" for number in range(1, 5)}
-        stage.look_again()
+        stage.reconcile_everything()
         slow = await stage.until_done()
         assert not slow.aborted
 
@@ -172,7 +196,7 @@ async def test_late_enough_is_a_success_and_too_late_is_too_late(stage: Stage) -
         await stage.until(lambda now: bool(now.aborted))
         stage.spokes.phases = {f"c{number}": "done" for number in range(1, 5)}
         await stage.start_agents()
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert set(now.revs.values()) == {"slow"}
 
@@ -197,15 +221,15 @@ async def test_an_aborted_rollout_stays_aborted_whatever_else_changes(stage: Sta
     async with stage.running():
         await stage.given(OK1, 4)
         await stage.until_done()
-        turned = await turn_round(stage)
+        turned = await abort_rollout(stage)
 
         await stage.client.patch(stage.app, {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}})
         await stage.stop()
         await stage.start()
         await stage.want(BAD)
-        await stage.strategy(everybody(maxFailures=3, progressDeadline="1h"))
+        await stage.strategy(all_at_once(maxFailures=3, progressDeadline="1h"))
         now = await stage.settled()
-        assert (now.aborted, now.revs, now.is_turned) == (turned.aborted, ALL_ON_ONE, True)
+        assert (now.aborted, now.revs, now.is_aborted) == (turned.aborted, ALL_ON_ONE, True)
 
         await stage.place("more", {0: ["m1"]})
         ways = [{"name": "place", "rolloutStrategy": progressive()}, {"name": "more"}]
@@ -213,16 +237,16 @@ async def test_an_aborted_rollout_stays_aborted_whatever_else_changes(stage: Sta
         await stage.until(lambda now: now.revs.get("m1") == "1")
         await stage.place("place", {0: ["c1", "c2", "c3", "c5"]})
         now = await stage.until(lambda now: now.revs.get("c5") == "1" and "c4" not in now.revs)
-        now = await stage.until_turned(5)
+        now = await stage.until_aborted()
         assert now.aborted == turned.aborted
 
 
 @check("MW-40")
-async def test_what_everybody_has_after_all_ends_an_abort_at_once(stage: Stage) -> None:
+async def test_a_revision_that_all_clusters_have_ends_an_abort_at_once(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 4)
         await stage.until_done()
-        turned = await turn_round(stage)
+        turned = await abort_rollout(stage)
         await stage.want(OK1)
         now = await stage.until_done()
 
@@ -239,7 +263,7 @@ async def test_after_an_abort_something_new_goes_out_and_the_broken_one_may_be_t
     async with stage.running():
         await stage.given(OK1, 4)
         await stage.until_done()
-        turned = await turn_round(stage)
+        turned = await abort_rollout(stage)
 
         await stage.want(SLOW)
         await stage.until(lambda now: now.revs["c2"] == "slow")
@@ -253,7 +277,7 @@ async def test_after_an_abort_something_new_goes_out_and_the_broken_one_may_be_t
             assert not now.aborted
             assert now.said("Progressing") == ("True", "FoundNewRevision")
             stage.pass_time(66)
-            now = await stage.until_turned()
+            now = await stage.until_aborted()
         assert any(shown[2] == "T FoundNewRevision" for shown, *_ in rows)
         assert now.aborted != turned.aborted
         assert now.revs == ALL_ON_ONE
@@ -265,7 +289,7 @@ async def test_after_an_abort_something_new_goes_out_and_the_broken_one_may_be_t
 
 
 @check("MW-41")
-async def test_one_placement_that_turns_round_takes_all_along_and_one_that_does_not_takes_nobody(
+async def test_one_placement_that_aborts_takes_all_along_and_one_that_does_not_takes_none(
     stage: Stage,
 ) -> None:
     async with stage.running():
@@ -283,15 +307,15 @@ async def test_one_placement_that_turns_round_takes_all_along_and_one_that_does_
         now = await stage.settled()
         assert (now.aborted, set(now.revs.values())) == ("", {"2"})
 
-        # One after the other: were all well for a moment, there would be nothing to turn round to.
+        # One after the other: were all well for a moment, there would be nothing to abort.
         stage.spokes.phases = {"a1": "working", "b1": "working"}
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until(lambda now: now.summary["updated"] == 2)
         stage.spokes.phases = {"a1": "working"}
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until(lambda now: now.summary["updated"] == 3)
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == {"a1": "1", "a2": "1", "b1": "1", "b2": "1"}
 
@@ -306,7 +330,7 @@ async def test_an_undo_takes_away_what_the_old_template_did_not_have(stage: Stag
         await stage.want(rich)
         await stage.until_done()
         (old,) = [one for one in before.revisions if one["revision"] == 1]
-        kept: Ref = Ref(REVISION_VERSION, "ControllerRevision", stage.namespace, meta.name(old))
+        kept: Ref = Ref(CONTROLLER_REVISION_VERSION, "ControllerRevision", stage.namespace, meta.name(old))
         await stage.want((await stage.client.get(kept))["data"]["spec"]["manifestWorkTemplate"])
         now = await stage.until_done()
 
@@ -327,7 +351,7 @@ async def test_updated_counts_who_is_well_and_reaches_all_just_when_it_becomes_c
             return now.is_done
 
         await stage.want(OK2)
-        now = await stage.until(note)
+        now = await stage.until(note, works_first=True)
 
     assert [count for count, _ in counts] == sorted(count for count, _ in counts)
     assert all((count == 4) == promoted for count, promoted in counts)
@@ -340,7 +364,7 @@ async def test_when_it_was_aborted_never_changes_and_goes_with_the_next_template
         await stage.given(OK1, 4)
         await stage.until_done()
         async with stage.recording() as rows:
-            turned = await turn_round(stage)
+            turned = await abort_rollout(stage)
             for _ in range(3):
                 stage.pass_time(30)
                 await stage.settled()
@@ -368,7 +392,7 @@ async def test_a_third_template_in_the_middle_turns_round_to_the_first(stage: St
         assert now.revs == {"c1": "bad", "c2": "2", "c3": "1", "c4": "1"}
         assert [held for _, held in now.history] == ["1", "2", "bad"]
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert now.current == first

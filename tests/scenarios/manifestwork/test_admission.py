@@ -1,4 +1,4 @@
-"""Writes that a server asks us about: by a webhook that is served and registered as anybody's would be."""
+"""Writes that a server sends to our admission webhook, which is served and registered as any other."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,39 +10,40 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from lamina.admission.authority import Secrets
-from lamina.admission.registration import NAME, Way
-from lamina.admission.serving import serving
+from lamina.admission.ca import Secrets
+from lamina.admission.registration import WebhookEndpoint
+from lamina.admission.webhook_server import serving
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
 from lamina.errors import ApiError, BadRequest, InternalError, NotFound
-from lamina.families.manifestwork.admission import checks
-from lamina.families.manifestwork.names import REPLICA_SET_VERSION, WORK_VERSION
+from lamina.families.manifestwork.admission import CONFIGURATION, checks
+from lamina.families.manifestwork.labels import REPLICA_SET_VERSION, WORK_VERSION
 from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
+from lamina.testing.waiting import eventually
 from tests.bed.fixtures import chosen_server
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.stage import PATIENCE, Stage, progressive
+from tests.scenarios.manifestwork.stage import TIMEOUT, Stage, progressive
 from tests.scenarios.story import free_port
 from tests.unit.families.manifestwork.fleet import OK1, OK2, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SECRETS = Secrets(namespace="default")
-REGISTERED = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", NAME)
+REGISTERED = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", CONFIGURATION)
 
 
 class Judge:
-    """Whoever answers the server, and whether they are there."""
+    """The webhook that answers the server, and whether it is there."""
 
     def __init__(self, client: Client) -> None:
         self.client, self.port = client, free_port()
         self._serving: Any = None
 
     async def come(self) -> None:
-        way = Way(url=f"https://127.0.0.1:{self.port}/some/where")
+        way = WebhookEndpoint(url=f"https://127.0.0.1:{self.port}/some/where")
         self._serving = serving(checks(), self.client, way, ("127.0.0.1", self.port), SECRETS, log)
         await self._serving.__aenter__()
 
@@ -69,24 +70,27 @@ async def judge(served: tuple[Client, Path]) -> AsyncIterator[Judge]:
 
 
 async def _asked(client: Client) -> None:
-    """Wait until the server asks: it hears of a registration like everybody else."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            with suppress(BadRequest):
-                await client.create(work("default", "nobody", {}), dry_run=True)
-                await asyncio.sleep(0.05)
-                continue
-            return
+    """Wait until the server calls the webhook: it watches registrations like every other object."""
+
+    async def is_refused() -> bool:
+        try:
+            await client.create(work("default", "absent", {}), dry_run=True)
+        except BadRequest:
+            return True
+        return False
+
+    await eventually(is_refused, seconds=TIMEOUT, interval=0.05)
 
 
 async def _not_asked(client: Client) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                await client.create(work("default", "nobody", {}), dry_run=True)
-                return
-            except ApiError:
-                await asyncio.sleep(0.05)
+    async def is_accepted() -> bool:
+        try:
+            await client.create(work("default", "absent", {}), dry_run=True)
+        except ApiError:
+            return False
+        return True
+
+    await eventually(is_accepted, seconds=TIMEOUT, interval=0.05)
 
 
 def work(namespace: str, name: str, spec: Made) -> Made:
@@ -156,7 +160,7 @@ async def test_what_will_not_do_what_it_seems_to_is_warned_of(
     assert "failureStrategy AbortAll does nothing while progressDeadline is None" in answer.headers["warning"]
 
 
-async def test_while_nobody_is_there_to_judge_works_go_out_and_nobody_acts_in_anothers_name(
+async def test_without_a_webhook_works_go_out_and_none_acts_in_anothers_name(
     stage: Stage, judge: Judge
 ) -> None:
     await judge.leave()
@@ -177,7 +181,7 @@ async def test_while_nobody_is_there_to_judge_works_go_out_and_nobody_acts_in_an
     await stage.create(work(stage.cluster("c1"), "acting", acting))
 
 
-async def test_whoever_comes_back_is_trusted_by_the_authority_that_was_kept(
+async def test_a_restarted_process_is_trusted_by_the_authority_that_was_kept(
     stage: Stage, judge: Judge
 ) -> None:
     def bundle(found: Made) -> str:
@@ -192,8 +196,8 @@ async def test_whoever_comes_back_is_trusted_by_the_authority_that_was_kept(
         await stage.create(work(stage.namespace, "nothing", {}))
 
 
-@pytest.mark.skipif(chosen_server() != "real", reason="the embedded server lets everybody do everything")
-async def test_whoever_may_not_act_as_somebody_writes_no_work_for_them(
+@pytest.mark.skipif(chosen_server() != "real", reason="the embedded server has no authorization")
+async def test_a_user_who_may_not_act_as_an_executor_writes_no_work_for_it(
     stage: Stage, judge: Judge, kubeconfig: Path
 ) -> None:
     await stage.given_namespace(stage.namespace)
@@ -223,8 +227,9 @@ async def test_whoever_may_not_act_as_somebody_writes_no_work_for_them(
     transport = HttpTransport(read_kubeconfig(kubeconfig))
 
     async def written(*answers: int) -> tuple[int, str]:
-        """Write until that is answered so: what somebody may do is known a moment after it is written."""
-        while True:
+        """Write until the response has one of these codes: a role is in force a moment after it is written."""
+
+        async def write() -> tuple[int, str]:
             answer = await transport.request(
                 "POST",
                 f"/apis/{WORK_VERSION}/namespaces/{stage.namespace}/manifestworks",
@@ -232,13 +237,12 @@ async def test_whoever_may_not_act_as_somebody_writes_no_work_for_them(
                 headers={"content-type": "application/json", "impersonate-user": user},
                 body=orjson.dumps(acting),
             )
-            told = str(orjson.loads(await answer.read()).get("message"))
-            if answer.status in answers:
-                return answer.status, told
-            await asyncio.sleep(0.05)
+            return answer.status, str(orjson.loads(await answer.read()).get("message"))
+
+        return await eventually(write, lambda answer: answer[0] in answers, interval=0.05)
 
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert await written(201, 400) == (
                 400,
                 'admission webhook "executors.work.open-cluster-management.io" denied the request: '
@@ -246,7 +250,7 @@ async def test_whoever_may_not_act_as_somebody_writes_no_work_for_them(
             )
         more = {**rules[0], "verbs": ["execute-as"], "resourceNames": ["system:serviceaccount:ops:robot"]}
         await stage.client.patch(meta.ref(role), {"rules": [*rules, more]})
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await written(201)
     finally:
         await transport.close()

@@ -1,4 +1,4 @@
-"""An agent needs of its hub what `lamina rbac --agent` prints, and tells it what its cluster claims of itself."""
+"""An agent needs the rights on its hub that `lamina rbac --agent` prints, and reports the claims of its cluster."""
 
 import asyncio
 import json
@@ -11,21 +11,23 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 from click.testing import CliRunner
 
-from lamina.cli.rbac import rbac
+from lamina.cli.commands.rbac import rbac
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import Access, read_kubeconfig
-from lamina.client.transport import Query, Response
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.transport.base import Query, Response
+from lamina.client.transport.http import HttpTransport
+from lamina.client.write_guard import WriteGuard
 from lamina.errors import Invalid
-from lamina.families.manifestwork.names import CLUSTER_GROUP
-from lamina.families.manifestwork.placement.clusters import LEASE_NAME
+from lamina.families.manifestwork.labels import CLUSTER_GROUP
+from lamina.families.manifestwork.placement.managedcluster import LEASE_NAME
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
+from lamina.testing.waiting import eventually
 from tests.bed.fixtures import chosen_server
 from tests.scenarios.manifestwork.agents import Spoke, spoke
 from tests.scenarios.manifestwork.stage import Stage
 from tests.scenarios.test_rights import wanted_right
-from tests.unit.families.manifestwork.spoke.story import config_map
+from tests.unit.families.manifestwork.agent.story import config_map
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -46,6 +48,7 @@ class Noted(HttpTransport):
         headers: Mapping[str, str],
         body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:
         if right := wanted_right(method, path, urlencode(query)):
             parts = path.split("/")
@@ -53,7 +56,9 @@ class Noted(HttpTransport):
             after = parts[parts.index(right[1].partition("/")[0]) + 1 :]
             chosen = parse_qs(urlencode(query)).get("fieldSelector", [""])[0].removeprefix("metadata.name=")
             self.asked.add((where, right, after[0] if after else chosen))
-        return await super().request(method, path, query=query, headers=headers, body=body, streams=streams)
+        return await super().request(
+            method, path, query=query, headers=headers, body=body, streams=streams, guard=guard
+        )
 
 
 async def printed(cluster: str, *more: str) -> Sequence[Made]:
@@ -123,7 +128,7 @@ async def accepted(stage: Stage, kubeconfig: Path) -> AsyncIterator[tuple[Spoke,
 
 
 async def managed(stage: Stage, east: Spoke) -> Made:
-    """Return what the hub has been told of a cluster."""
+    """Return what the hub knows of a cluster."""
     found = await stage.client.get(Ref(f"{CLUSTER_GROUP}/v1", "ManagedCluster", "", east.name))
     return found.get("status") or {}
 
@@ -135,7 +140,7 @@ async def test_an_agent_runs_with_the_least_roles(stage: Stage, kubeconfig: Path
             lease = await stage.client.get(Ref("coordination.k8s.io/v1", "Lease", east.name, LEASE_NAME))
             return lease["spec"].get("renewTime") and (await managed(stage, east)).get("conditions")
 
-        await east.until_there(is_renewed)
+        await eventually(is_renewed)
         await east.want(config_map(a="1"))
         await east.until_applied()
         await stage.client.delete(east.work_ref())
@@ -163,7 +168,7 @@ async def test_what_a_cluster_claims_of_itself_is_known_on_its_hub(stage: Stage,
             async def look() -> bool:
                 return await claims() == wanted
 
-            await east.until_there(look)
+            await eventually(look)
 
         region = await east.client.create(claim("region", "eu"))
         await east.client.create(claim("tier", "gold"))

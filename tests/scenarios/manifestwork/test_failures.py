@@ -5,14 +5,15 @@ from contextlib import suppress
 
 import pytest
 
+from lamina.core.rollout.revision_object import CONTROLLER_REVISION_VERSION
 from lamina.errors import Conflict, NotFound
-from lamina.families.manifestwork.names import DISPATCHED, HASH, REVISION_VERSION
+from lamina.families.manifestwork.labels import DISPATCHED, HASH
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
 from tests.bed.scenarios import check
-from tests.scenarios.manifestwork.clients import Counted, Deaf, Mortal, Refused
+from tests.scenarios.manifestwork.clients import Counted, Crashing, Pausable, Refused
 from tests.scenarios.manifestwork.stage import Seen, Stage, progressive
-from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, everybody, template
+from tests.unit.families.manifestwork.fleet import BAD, OK1, OK2, all_at_once, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,13 +21,13 @@ ALL_ON_ONE = {"c1": "1", "c2": "1", "c3": "1", "c4": "1"}
 
 
 async def die(stage: Stage, writes: int) -> None:
-    """Run a hub until it has written so much, and no more; or until it has nothing to write."""
-    client = Mortal(stage.client, writes)
+    """Run a hub until it crashes after so many writes, or has nothing to write."""
+    client = Crashing(stage.client, writes)
     await stage.start(client)  # type: ignore[arg-type]  # it does what a client does
     settled = asyncio.ensure_future(stage.settled())
-    died = asyncio.ensure_future(client.died.wait())
-    await asyncio.wait([settled, died], return_when=asyncio.FIRST_COMPLETED)
-    for task in (settled, died):
+    crashed = asyncio.ensure_future(client.crashed.wait())
+    await asyncio.wait([settled, crashed], return_when=asyncio.FIRST_COMPLETED)
+    for task in (settled, crashed):
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
@@ -42,7 +43,7 @@ async def until_bad_is_out(stage: Stage, where: str = "c2") -> Seen:
 @check("MW-47")
 async def test_a_hub_that_dies_in_a_rollout_is_as_good_as_one_that_does_not(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(template("1"), 3, everybody(), revisionHistoryLimit=20)
+        await stage.given(template("1"), 3, all_at_once(), revisionHistoryLimit=20)
         await stage.until_done()
         await stage.stop()
         for writes in range(6):
@@ -59,7 +60,7 @@ async def test_a_hub_that_dies_in_a_rollout_is_as_good_as_one_that_does_not(stag
 @check("MW-48")
 async def test_a_hub_that_dies_while_turning_round_turns_round_all_the_same(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
+        await stage.given(OK1, 4, all_at_once(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         for writes in range(7):
             await until_bad_is_out(stage)
@@ -70,7 +71,7 @@ async def test_a_hub_that_dies_while_turning_round_turns_round_all_the_same(stag
             assert bool(dead.aborted) == (writes > 0), "that it is aborted is written first"
             assert set(dead.revs.values()) <= {"1", "bad"}
             await stage.start()
-            now = await stage.until_turned()
+            now = await stage.until_aborted()
             assert now.revs == ALL_ON_ONE
             assert now.aborted == (dead.aborted or now.aborted)
             assert now.generations == dict.fromkeys(ALL_ON_ONE, 3 + 2 * writes), "each way was sent once"
@@ -88,19 +89,21 @@ async def test_an_agent_that_is_away_runs_out_of_time_and_never_hears_of_it(stag
         await stage.until(lambda now: now.revs["c2"] == "2" and now.summary["updated"] >= 1)
         await stage.settled()
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until(lambda now: "3 of 4 clusters restored" in now.message())
+        assert now.is_aborted
         assert now.revs == ALL_ON_ONE
+        assert f"not restored yet: {stage.cluster('c2')} (" in now.message()
 
         stage.spokes.away = set()
-        stage.look_again()
-        now = await stage.settled()
+        stage.reconcile_everything()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert now.summary["applied"] == 4
 
 
 @check("MW-50")
-async def test_an_agent_that_is_away_and_tolerated_holds_up_nobody_but_the_end(stage: Stage) -> None:
+async def test_an_agent_that_is_away_and_tolerated_delays_only_the_end(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 4, progressive(maxFailures=1, failureStrategy=""))
         await stage.until_done()
@@ -115,14 +118,14 @@ async def test_an_agent_that_is_away_and_tolerated_holds_up_nobody_but_the_end(s
         assert now.current != now.update
 
         stage.spokes.away = set()
-        stage.look_again()
+        stage.reconcile_everything()
         now = await stage.until_done()
 
     assert now.current == now.update
 
 
 @check("MW-51")
-async def test_somebody_who_writes_in_every_gap_costs_patience_and_nothing_else(stage: Stage) -> None:
+async def test_a_writer_in_every_gap_costs_time_and_nothing_else(stage: Stage) -> None:
     client = Counted(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
@@ -146,7 +149,7 @@ async def test_somebody_who_writes_in_every_gap_costs_patience_and_nothing_else(
 
         meddler = asyncio.create_task(meddle())
         stage.pass_time(66)
-        now = await stage.until_turned_at_last()
+        now = await stage.until_aborted_at_last()
         at = now.aborted
         stop.set()
         assert await meddler > 1
@@ -167,7 +170,7 @@ async def test_two_hubs_at_once_come_to_the_same_end(stage: Stage) -> None:
         assert len(now.works) == 4
         await until_bad_is_out(stage)
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert now.history == [(1, "1"), (2, "bad")]
@@ -184,13 +187,13 @@ async def test_a_lost_way_back_is_found_again_in_the_works(stage: Stage) -> None
         await stage.client.delete(_revision(stage, lost))
         await stage.until(lambda now: now.current in {meta.labels(one)[HASH] for one in now.revisions})
         stage.pass_time(66)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
 
 
 @check("MW-53")
-async def test_a_way_back_that_is_lost_for_good_is_named_and_nobody_turns_round(stage: Stage) -> None:
+async def test_a_stable_revision_that_is_lost_for_good_is_named_and_nothing_aborts(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 2)
         await stage.until_done()
@@ -209,7 +212,7 @@ async def test_a_way_back_that_is_lost_for_good_is_named_and_nobody_turns_round(
 
 
 def _revision(stage: Stage, obj: Made) -> Ref:
-    return Ref(REVISION_VERSION, "ControllerRevision", stage.namespace, meta.name(obj))
+    return Ref(CONTROLLER_REVISION_VERSION, "ControllerRevision", stage.namespace, meta.name(obj))
 
 
 @check("MW-54")
@@ -225,7 +228,7 @@ async def test_revisions_that_are_lost_are_taken_again_and_nothing_is_sent(stage
         await stage.client.delete(_revision(stage, lost))
         await stage.until(lambda now: out.update in {meta.labels(one)[HASH] for one in now.revisions})
         stage.spokes.away = set()
-        stage.look_again()
+        stage.reconcile_everything()
         done = await stage.until_done()
         assert (done.update, done.generations) == (out.update, dict.fromkeys(ALL_ON_ONE, 2))
 
@@ -239,11 +242,11 @@ async def test_revisions_that_are_lost_are_taken_again_and_nothing_is_sent(stage
 
 
 @check("MW-55")
-async def test_whoever_cannot_be_reached_is_named_and_the_others_are_back(stage: Stage) -> None:
+async def test_an_unreachable_cluster_is_named_and_the_others_are_back(stage: Stage) -> None:
     client = Refused(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
-        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
+        await stage.given(OK1, 4, all_at_once(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         await until_bad_is_out(stage)
         client.namespaces = {stage.cluster("c3")}
@@ -251,36 +254,36 @@ async def test_whoever_cannot_be_reached_is_named_and_the_others_are_back(stage:
         now = await stage.until(
             lambda now: "3 of 4 clusters restored" in now.message() and "forbidden" in now.message()
         )
-        assert now.is_turned
+        assert now.is_aborted
         assert now.revs == {**ALL_ON_ONE, "c3": "bad"}
 
         client.namespaces = set()
         stage.pass_time(1000)
-        now = await stage.until_turned()
+        now = await stage.until_aborted()
 
     assert now.revs == ALL_ON_ONE
     assert "forbidden" not in now.message()
 
 
-async def test_a_hub_that_hears_nothing_for_as_long_as_clusters_are_given_looks_before_it_aborts(
+async def test_a_hub_without_events_until_the_deadline_reads_live_before_it_aborts(
     stage: Stage,
 ) -> None:
-    client = Deaf(stage.client)
+    client = Pausable(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
-        await stage.given(OK1, 4, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
+        await stage.given(OK1, 4, all_at_once(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_done()
         stage.spokes.away = set(ALL_ON_ONE)
         await stage.want(OK2)
         await stage.until(lambda now: set(now.revs.values()) == {"2"})
         await stage.settled()
-        client.hears.clear()
+        client.receives.clear()
         stage.spokes.away = set()
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until(lambda now: all(_answered(work) for work in now.works))
         stage.pass_time(66)
         now = await stage.until(lambda now: now.is_done)
-        client.hears.set()
+        client.receives.set()
 
     assert not now.aborted
     assert now.generations == dict.fromkeys(ALL_ON_ONE, 2)
@@ -295,20 +298,20 @@ def _answered(work: Obj) -> bool:
 
 
 @check("MW-56")
-async def test_a_way_back_that_is_bad_itself_is_said_and_nobody_turns_round_again(stage: Stage) -> None:
+async def test_a_stable_revision_that_fails_itself_is_reported_and_nothing_aborts_again(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 4)
         await stage.until_done()
         await until_bad_is_out(stage)
         stage.spokes.phases = dict.fromkeys(ALL_ON_ONE, "bad")
         stage.pass_time(66)
-        now = await stage.until_turned()
-        now = await stage.until(lambda now: "not well there" in now.message())
+        now = await stage.until_aborted()
+        now = await stage.until(lambda now: "not healthy there" in now.message())
         settled = now.generations
         stage.pass_time(600)
         now = await stage.settled()
 
-    assert now.is_turned
+    assert now.is_aborted
     assert now.revs == ALL_ON_ONE
     assert now.generations == settled
 
@@ -381,7 +384,7 @@ async def test_a_fleet_in_the_middle_is_taken_over_and_has_no_way_back_until_it_
         assert now.generations == {"c1": 2, "c2": 2, "c3": 1, "c4": 1}
 
         stage.spokes.phases = {}
-        stage.look_again()
+        stage.reconcile_everything()
         now = await stage.until_done()
 
     assert set(now.revs.values()) == {"2"}
@@ -394,7 +397,7 @@ async def test_a_thousand_clusters_are_sent_each_way_once(stage: Stage) -> None:
     client = Counted(stage.client)
     stage.own = client  # type: ignore[assignment]  # it does what a client does
     async with stage.running():
-        await stage.given(OK1, many, everybody(progressDeadline="60s", failureStrategy="AbortAll"))
+        await stage.given(OK1, many, all_at_once(progressDeadline="60s", failureStrategy="AbortAll"))
         await stage.until_said(lambda now: now.is_done)
         assert (len(client.works), set(client.works.values())) == (many, {1})
         client.works.clear()
@@ -403,10 +406,9 @@ async def test_a_thousand_clusters_are_sent_each_way_once(stage: Stage) -> None:
         await stage.want(BAD)
         await stage.until_said(lambda now: now.summary["degraded"] == many)
         stage.pass_time(3600)
-        await stage.until_said(
-            lambda now: now.is_turned and f"{many} of {many} clusters restored" in now.message()
-        )
+        await stage.until_said(lambda now: now.is_restored)
         now = await stage.seen()
+        assert f"{many} of {many} clusters restored" in now.message()
         assert (len(now.revs), set(now.revs.values())) == (many, {"1"})
         assert (len(client.works), set(client.works.values())) == (many, {2})
         # What is said of a thousand answers is said now and then, not a thousand times.

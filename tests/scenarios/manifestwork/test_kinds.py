@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lamina.errors import Invalid
-from lamina.families.manifestwork.names import (
+from lamina.families.manifestwork.labels import (
     CLUSTER_GROUP,
     PLACEMENT_VERSION,
     REPLICA_SET_VERSION,

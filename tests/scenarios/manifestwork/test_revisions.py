@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from lamina.families.manifestwork.names import HASH, OWNER, REVISION_VERSION, WORK_VERSION
+from lamina.core.rollout.revision_object import CONTROLLER_REVISION_VERSION
+from lamina.families.manifestwork.labels import HASH, OWNER, WORK_VERSION
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 from tests.bed.scenarios import check
 from tests.scenarios.manifestwork.stage import Stage, progressive
-from tests.unit.families.manifestwork.fleet import OK1, OK2, OK3, everybody, template
+from tests.unit.families.manifestwork.fleet import OK1, OK2, OK3, all_at_once, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -58,8 +59,8 @@ async def test_limits_labels_and_placements_make_no_revision(stage: Stage) -> No
         await stage.place("other", {0: ["c3"]})
         await stage.set(
             placementRefs=[
-                {"name": "place", "rolloutStrategy": everybody()},
-                {"name": "other", "rolloutStrategy": everybody()},
+                {"name": "place", "rolloutStrategy": all_at_once()},
+                {"name": "other", "rolloutStrategy": all_at_once()},
             ]
         )
         now = await stage.until(lambda now: now.is_done and len(now.works) == 3)
@@ -89,7 +90,7 @@ async def test_the_order_of_keys_and_an_empty_time_of_creation_change_nothing(st
 @check("MW-5")
 async def test_what_is_wanted_again_is_renumbered(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(OK1, 2, everybody())
+        await stage.given(OK1, 2, all_at_once())
         first = (await stage.until_done()).update
         for content in (OK2, OK3):
             await stage.want(content)
@@ -104,7 +105,7 @@ async def test_what_is_wanted_again_is_renumbered(stage: Stage) -> None:
 @check("MW-6")
 async def test_so_many_old_revisions_are_kept_and_the_newest_of_them(stage: Stage) -> None:
     async with stage.running():
-        await stage.given(template("1"), 2, everybody(), revisionHistoryLimit=2)
+        await stage.given(template("1"), 2, all_at_once(), revisionHistoryLimit=2)
         for number in range(2, 8):
             await stage.until_done()
             await stage.want(template(str(number)))
@@ -119,7 +120,7 @@ async def test_a_limit_of_none_keeps_what_lives_no_limit_keeps_ten_and_a_lower_o
     stage: Stage,
 ) -> None:
     async with stage.running():
-        await stage.given(template("1"), 1, everybody())
+        await stage.given(template("1"), 1, all_at_once())
         for number in range(2, 13):
             await stage.until(lambda now: now.is_done)
             await stage.want(template(str(number)))
@@ -144,13 +145,13 @@ async def test_what_some_clusters_still_have_is_kept_whatever_the_limit(stage: S
         assert (await stage.settled()).history == [(1, "1"), (2, "2")]
 
         stage.spokes.away = set()
-        stage.look_again()
+        stage.reconcile_everything()
         await stage.until_done()
         assert (await stage.until(lambda now: len(now.history) == 1)).history == [(2, "2")]
 
 
 @check("MW-9")
-async def test_a_name_that_somebody_has_leads_to_another(stage: Stage) -> None:
+async def test_a_taken_name_leads_to_another(stage: Stage) -> None:
     twin = Stage(stage.client, f"{stage.id}t", stage.clock)
     async with twin.running():
         await twin.given(OK2, 1)
@@ -175,7 +176,7 @@ def _revision(stage: Stage, name: str, data: Any, labels: Made | None = None, nu
     if labels:
         metadata["labels"] = labels
     return {
-        "apiVersion": REVISION_VERSION,
+        "apiVersion": CONTROLLER_REVISION_VERSION,
         "kind": "ControllerRevision",
         "metadata": metadata,
         "data": data,
@@ -184,7 +185,7 @@ def _revision(stage: Stage, name: str, data: Any, labels: Made | None = None, nu
 
 
 @check("MW-10")
-async def test_a_revision_of_ours_that_nobody_controls_is_adopted(stage: Stage) -> None:
+async def test_a_revision_without_a_controller_is_adopted(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 2)
         (kept,) = (await stage.until_done()).revisions
@@ -215,7 +216,7 @@ async def test_of_two_revisions_that_hold_the_same_the_newer_stays(stage: Stage)
 
 
 @check("MW-12")
-async def test_whoever_is_deleted_takes_works_and_revisions_along(stage: Stage) -> None:
+async def test_a_deleted_set_takes_works_and_revisions_along(stage: Stage) -> None:
     async with stage.running():
         await stage.given(OK1, 2)
         await stage.until_done()
@@ -223,7 +224,7 @@ async def test_whoever_is_deleted_takes_works_and_revisions_along(stage: Stage) 
         await stage.until_gone(stage.app)
         await _until_nothing_is_left(stage)
 
-        app = await stage.given_set(OK1, {"place": everybody()}, cascadeDeletionPolicy="Foreground")
+        app = await stage.given_set(OK1, {"place": all_at_once()}, cascadeDeletionPolicy="Foreground")
         now = await stage.until_done()
         held = meta.ref(now.works[0])
         await stage.client.patch(held, {"metadata": {"finalizers": ["example.com/held"]}})
@@ -240,7 +241,7 @@ async def test_whoever_is_deleted_takes_works_and_revisions_along(stage: Stage) 
 
 async def _until_nothing_is_left(stage: Stage) -> None:
     labels = f"{OWNER}={stage.namespace}.app"
-    for kind in ((WORK_VERSION, "ManifestWork"), (REVISION_VERSION, "ControllerRevision")):
+    for kind in ((WORK_VERSION, "ManifestWork"), (CONTROLLER_REVISION_VERSION, "ControllerRevision")):
         for one in (await stage.client.list(kind, labels=labels)).items:
             await stage.until_gone(Ref(*kind, meta.namespace(one), meta.name(one)))
 

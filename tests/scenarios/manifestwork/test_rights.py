@@ -8,37 +8,38 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lamina.admission.authority import Secrets
-from lamina.admission.registration import Way
-from lamina.admission.serving import serving
+from lamina.admission.ca import Secrets
+from lamina.admission.registration import WebhookEndpoint
+from lamina.admission.webhook_server import serving
 from lamina.app import App
-from lamina.cli.rbac import rbac
+from lamina.cli.commands.rbac import rbac
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.inprocess import InProcessTransport
-from lamina.client.kubeconfig import Access, read_kubeconfig
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.transport.http import HttpTransport
+from lamina.client.transport.inprocess import InProcessTransport
 from lamina.clock import WallClock
-from lamina.families.every import Manner, chosen
-from lamina.families.manifestwork.names import REPLICA_SET_VERSION, WORK_VERSION
+from lamina.control_plane.install import build_manager, install
+from lamina.families.manifestwork.labels import REPLICA_SET_VERSION, WORK_VERSION
+from lamina.families.registry import FamilyOptions, chosen
 from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from lamina.product import install, product
-from lamina.runtime.calls import Calls
-from lamina.server.request import Answer
+from lamina.runtime.hooks.client import HookClient
+from lamina.server.http.request import Response
 from lamina.settings import Settings
+from lamina.testing.waiting import eventually
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
-from tests.scenarios.manifestwork.stage import PATIENCE
+from tests.scenarios.manifestwork.stage import TIMEOUT
 from tests.scenarios.story import free_port
 from tests.scenarios.test_rights import wanted_right
-from tests.unit.families.manifestwork.fleet import OK1, OK2, everybody
+from tests.unit.families.manifestwork.fleet import OK1, OK2, all_at_once
 
 CLUSTERS = "cluster.open-cluster-management.io"
 
 
 def objects() -> list[Made]:
-    """A cluster that has been accepted, a placement that selects it, and something to send there."""
+    """A cluster of the set that every hub has, a placement that selects it, and something to send there."""
     here = {"namespace": "default"}
     executor = {
         "subject": {"type": "ServiceAccount", "serviceAccount": {"namespace": "ops", "name": "robot"}}
@@ -48,7 +49,6 @@ def objects() -> list[Made]:
             "apiVersion": f"{CLUSTERS}/v1", "kind": "ManagedCluster", "spec": {"hubAcceptsClient": True},
             "metadata": {"name": "one", "labels": {f"{CLUSTERS}/clusterset": "default"}},
         },
-        {"apiVersion": f"{CLUSTERS}/v1beta2", "kind": "ManagedClusterSet", "metadata": {"name": "default"}},
         {
             "apiVersion": f"{CLUSTERS}/v1beta2", "kind": "ManagedClusterSetBinding",
             "metadata": {"name": "default", **here}, "spec": {"clusterSet": "default"},
@@ -61,7 +61,7 @@ def objects() -> list[Made]:
             "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWorkReplicaSet",
             "metadata": {"name": "app", **here},
             "spec": {
-                "placementRefs": [{"name": "place", "rolloutStrategy": everybody()}],
+                "placementRefs": [{"name": "place", "rolloutStrategy": all_at_once()}],
                 "manifestWorkTemplate": {**OK1, "executor": executor},
             },
         },
@@ -75,18 +75,18 @@ async def test_a_hub_runs_with_the_least_role(tmp_path: Path) -> None:
         admin, families = Client(HttpTransport(access)), chosen("manifestwork")
         robot = Client(HttpTransport(await account(admin, access, server.kubeconfig)))
         checks = tuple(check for family in families for check in family.checks)
-        calls, running = Calls(), None
+        calls, running = HookClient(), None
         try:
             await install(robot, families)
             port = free_port()
-            way, secrets = Way(url=f"https://127.0.0.1:{port}"), Secrets(namespace="default")
+            way, secrets = WebhookEndpoint(url=f"https://127.0.0.1:{port}"), Secrets(namespace="default")
             async with serving(checks, robot, way, ("127.0.0.1", port), secrets, log):
-                manager = product(robot, families, WallClock(), calls)
+                manager = build_manager(robot, families, WallClock(), calls)
                 running = asyncio.create_task(manager.run())
                 await manager.ready()
                 for one in objects():
                     await admin.create(one)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(TIMEOUT):
                     (work,) = await some(admin, WORK_VERSION, "ManifestWork", 1)
                     await admin.delete(Ref(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", "default", "app"))
                     await some(admin, REPLICA_SET_VERSION, "ManifestWorkReplicaSet", 0)
@@ -109,7 +109,7 @@ async def test_everything_a_hub_asks_for_is_in_the_role_of_a_fresh_cluster() -> 
 
         async def handle(
             method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-        ) -> Answer:
+        ) -> Response:
             if right := wanted_right(method, path, query):
                 asked.add(right)
             return await app.request(method, path, query, headers, body)
@@ -117,14 +117,14 @@ async def test_everything_a_hub_asks_for_is_in_the_role_of_a_fresh_cluster() -> 
         admin, client, families = app.client(), Client(InProcessTransport(handle)), chosen("manifestwork")
         await install(client, families)
         asked.clear()
-        calls = Calls()
-        manager = product(client, families, WallClock(), calls)
+        calls = HookClient()
+        manager = build_manager(client, families, WallClock(), calls)
         running = asyncio.create_task(manager.run())
         try:
             await manager.ready()
             for one in objects():
                 await admin.create(one)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 (work,) = await some(admin, WORK_VERSION, "ManifestWork", 1)
                 app_ref = Ref(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", "default", "app")
                 await admin.patch(app_ref, {"spec": {"manifestWorkTemplate": OK2, "revisionHistoryLimit": 0}})
@@ -142,8 +142,8 @@ async def test_everything_a_hub_asks_for_is_in_the_role_of_a_fresh_cluster() -> 
     assert {right for right in asked if not needed.allow(*right)} == set()
 
 
-def test_whoever_leaves_clusters_to_others_writes_neither_decisions_nor_namespaces() -> None:
-    (family,) = chosen("manifestwork", Manner(schedules=False, registers=False))
+def test_a_hub_without_cluster_management_writes_neither_decisions_nor_namespaces() -> None:
+    (family,) = chosen("manifestwork", FamilyOptions(schedules=False, registers=False))
     needed = family.rights(())
 
     assert needed.allow("cluster.open-cluster-management.io", "placementdecisions", "watch")
@@ -154,19 +154,18 @@ def test_whoever_leaves_clusters_to_others_writes_neither_decisions_nor_namespac
 
 async def some(client: Client, version: str, kind: str, many: int) -> Sequence[Made]:
     """Wait until there are so many of a kind."""
-    while True:
-        found = (await client.list((version, kind))).items
-        if len(found) == many:
-            return found
-        await asyncio.sleep(0.1)
+
+    async def listed() -> Sequence[Made]:
+        return (await client.list((version, kind))).items
+
+    return await eventually(listed, lambda found: len(found) == many, seconds=TIMEOUT, interval=0.1)
 
 
 async def changed(client: Client, ref: Ref) -> None:
     """Wait until an object asks for something else than at first."""
-    while True:
-        if meta.generation(await client.get(ref)) > 1:
-            return
-        await asyncio.sleep(0.1)
+    await eventually(
+        lambda: client.get(ref), lambda obj: meta.generation(obj) > 1, seconds=TIMEOUT, interval=0.1
+    )
 
 
 async def account(admin: Client, access: Access, kubeconfig: Path) -> Access:

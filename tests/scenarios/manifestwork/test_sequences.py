@@ -1,5 +1,5 @@
 """
-What the conditions go through, row by row: nobody who watches sees them in another order.
+What the conditions go through, row by row: no watch sees them in another order.
 
 A row is what PlacementVerified, ManifestworkApplied, Progressing and
 PlacementRolledOut say, the current revision, the wanted one, and when it was aborted.
@@ -22,8 +22,8 @@ FOUND = ("T AsExpected", "F Processing", "T FoundNewRevision", "F Progressing")
 SO_FAR = ("T AsExpected", "T AsExpected", "T FoundNewRevision", "F Progressing")
 DONE = ("T AsExpected", "T AsExpected", "F NewManifestWorkAvailable", "T Complete")
 LATE = ("T AsExpected", "F NotAsExpected", "F ProgressDeadlineExceeded", "F RolloutDegraded")
-TURNING = ("T AsExpected", "F NotAsExpected", "F ProgressDeadlineExceeded", "F Progressing")
-TURNED = ("T AsExpected", "F NotAsExpected", "F RolloutAborted", "F RolloutDegraded")
+ABORTING = ("T AsExpected", "F NotAsExpected", "F ProgressDeadlineExceeded", "F Progressing")
+ABORTED = ("T AsExpected", "F NotAsExpected", "F RolloutAborted", "F RolloutDegraded")
 NOTHING = ("-", "-", "-", "-")
 
 
@@ -94,7 +94,7 @@ async def test_a_deadline_that_passes_and_no_way_back_is_wanted(stage: Stage) ->
 
     check_order(rows, [(DONE, one, one, ""), (CREATED, one, now.update, ""), (LATE, one, now.update, "")])
     assert now.revs == {"c1": "slow", "c2": "slow", "c3": "1", "c4": "1"}
-    assert now.message() == "2 of 4 clusters not well within 60s, 0 tolerated: " + ", ".join(
+    assert now.message() == "2 of 4 clusters not healthy within 60s, 0 tolerated: " + ", ".join(
         f"{stage.cluster(name)} (progressing: working)" for name in ("c1", "c2")
     )
 
@@ -109,7 +109,7 @@ async def test_an_abort(stage: Stage) -> None:
             await stage.until(lambda now: now.revs["c2"] == "slow")
             await stage.settled()
             stage.pass_time(66)
-            now = await stage.until_turned()
+            now = await stage.until_aborted()
 
     two, at = now.update, now.aborted
     assert at
@@ -118,8 +118,8 @@ async def test_an_abort(stage: Stage) -> None:
         [
             (DONE, one, one, ""),
             (CREATED, one, two, ""),
-            (TURNING, one, two, at),
-            (TURNED, one, two, at),
+            (ABORTING, one, two, at),
+            (ABORTED, one, two, at),
         ],
     )
-    assert (TURNING, one, two, at) in rows
+    assert (ABORTING, one, two, at) in rows

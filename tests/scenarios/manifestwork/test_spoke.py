@@ -9,11 +9,13 @@ import pytest_asyncio
 
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
+from lamina.testing.waiting import eventually
+from tests.bed.fixtures import chosen_server
 from tests.bed.scenarios import check
 from tests.scenarios.manifestwork.agents import Spoke, spoke
 from tests.scenarios.manifestwork.stage import Stage
+from tests.unit.families.manifestwork.agent.story import config_for, config_map, strategy
 from tests.unit.families.manifestwork.fleet import OK1, OK2, template
-from tests.unit.families.manifestwork.spoke.story import config_for, config_map, strategy
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -65,9 +67,9 @@ async def test_update_replaces_and_corrects_drift(east: Spoke) -> None:
 
     ref = Ref("v1", "ConfigMap", "default", "cm1")
     await east.client.patch(ref, {"data": {"a": "drifted", "c": "more"}})
-    assert await east.until_there(lambda: _has(east, {"a": "2"}))
+    assert await eventually(lambda: _has(east, {"a": "2"}))
     await east.client.delete(ref)
-    assert await east.until_there(lambda: _has(east, {"a": "2"}))
+    assert await eventually(lambda: _has(east, {"a": "2"}))
 
 
 async def _has(east: Spoke, data: Any) -> bool:
@@ -86,7 +88,7 @@ async def test_create_only_makes_it_and_leaves_it(east: Spoke) -> None:
 
 
 @check("MW-61")
-async def test_a_field_that_somebody_else_states_makes_it_fail_and_nobody_tries_over_and_over(
+async def test_a_field_of_another_manager_makes_it_fail_and_it_is_not_tried_over_and_over(
     east: Spoke,
 ) -> None:
     await east.client.apply(config_map(a="theirs"), manager="somebody")
@@ -152,7 +154,7 @@ async def test_what_two_works_share_survives_the_end_of_one(east: Spoke) -> None
     for name in ("one", "two"):
         await east.want(config_map("shared", a="1"), name=name)
         await east.until_applied(name)
-    await east.until_there(lambda: _owners(east, 2))
+    await eventually(lambda: _owners(east, 2))
     await east.hub.delete(east.work_ref("one"))
     await east.until_gone("one")
 
@@ -161,6 +163,31 @@ async def test_what_two_works_share_survives_the_end_of_one(east: Spoke) -> None
     await east.hub.delete(east.work_ref("two"))
     await east.until_gone("two")
     assert await east.config_map("shared") is None
+
+
+@check("MW-61")
+async def test_two_works_that_state_one_object_otherwise_do_not_fight(east: Spoke) -> None:
+    await east.want(config_map(a="1"), name="a-first")
+    await east.until_applied("a-first")
+    await east.want(config_map(a="2"), name="b-second")
+    now = await east.until(lambda now: now.denies("Applied"), "b-second")
+    assert "has other content in the older ManifestWork a-first, which keeps it" in now.message_of(
+        0, "Applied"
+    )
+    await east.until(
+        lambda now: "other content of b-second does not replace it" in now.message_of(0, "Applied"), "a-first"
+    )
+    await east.settled()
+    before = await east.config_map()
+    assert east.running is not None
+    east.running[0].resync()
+    await east.settled()
+    assert before == await east.config_map()
+    assert (await east.data()) == {"a": "1"}
+
+    await east.hub.delete(east.work_ref("a-first"))
+    await east.until_applied("b-second")
+    await eventually(lambda: _has(east, {"a": "2"}))
 
 
 async def _owners(east: Spoke, count: int) -> bool:
@@ -186,11 +213,11 @@ async def test_what_is_added_and_removed_at_once_leaves_nothing_behind(east: Spo
 async def test_after_a_work_is_deleted_nothing_is_applied_again(east: Spoke) -> None:
     await east.want(config_map(a="1"))
     await east.until_applied()
-    # Held by somebody else, so that the work stays visible while it is on its way out.
+    # Held by another finalizer, so that the work stays visible while it is being deleted.
     finalizers = [*meta.finalizers((await east.work()).obj), "example.com/held"]
     await east.hub.patch(east.work_ref(), {"metadata": {"finalizers": finalizers}})
     await east.hub.delete(east.work_ref())
-    await east.until_there(lambda: _is_missing(east))
+    await eventually(lambda: _is_missing(east))
     await east.settled()
 
     report = await east.work()
@@ -268,14 +295,14 @@ async def test_what_only_the_aborted_revision_had_goes_and_what_it_removed_is_ba
     assert await east.data("old") == {"rev": "1"}
 
     await stage.want(both("2", "bad", "new"))
-    await east.until_there(lambda: east.config_map("new"))
-    await east.until_there(lambda: _absent(east, "old"))
-    await stage.until(lambda now: now.said("PlacementRolledOut") == ("False", "RolloutDegraded"))
+    await eventually(lambda: east.config_map("new"))
+    await eventually(lambda: _absent(east, "old"))
+    await stage.until(lambda now: now.message().startswith("1 of 1 clusters failed"))
     stage.pass_time(66)
-    await stage.until(lambda now: now.is_turned and "1 of 1 clusters restored" in now.message())
+    await stage.until(lambda now: now.is_aborted and "1 of 1 clusters restored" in now.message())
 
-    assert await east.until_there(lambda: east.config_map("old"))
-    assert await east.until_there(lambda: _absent(east, "new"))
+    assert await eventually(lambda: east.config_map("old"))
+    assert await eventually(lambda: _absent(east, "new"))
     assert (await east.data()) == {"phase": "done", "rev": "1"}
     assert await east.config_map("new") is None
 
@@ -314,11 +341,23 @@ async def test_what_vanished_from_the_hub_is_evicted_after_its_time(stage: Stage
     async def is_marked() -> bool:
         return bool(((await east.there(record) or {}).get("status") or {}).get("evictionStartTime"))
 
-    await east.until_there(is_marked)
+    await eventually(is_marked)
     assert await east.config_map() is not None
     stage.clock.wind(timedelta(minutes=61))
 
     async def is_evicted() -> bool:
         return await east.there(record) is None and await east.config_map() is None
 
-    assert await east.until_there(is_evicted)
+    assert await eventually(is_evicted)
+
+
+async def test_the_writes_of_an_agent_are_compared_with_those_of_a_simulation(stage: Stage) -> None:
+    name = stage.cluster("west")
+    await stage.given_namespace(name)
+    async with spoke(name, stage.client, stage.clock) as west:
+        await west.want(config_map(a="1"))
+        await west.until_applied()
+        parity = west.parity
+
+    # A record, an object and a status at the least; a real server's are those of the embedded one.
+    assert (parity.compared >= 3) is (chosen_server() != "real")

@@ -10,11 +10,12 @@ import pytest
 import pytest_asyncio
 
 from lamina.objects.types import Made
+from lamina.testing.waiting import eventually
 from tests.bed.fixtures import chosen_server
 from tests.bed.scenarios import check
 from tests.scenarios.manifestwork.agents import Report, Spoke, spoke
 from tests.scenarios.manifestwork.stage import Stage
-from tests.unit.families.manifestwork.spoke.story import config_map
+from tests.unit.families.manifestwork.agent.story import config_map
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -72,18 +73,18 @@ async def east(stage: Stage) -> AsyncIterator[Spoke]:
 
 
 async def in_time(stage: Stage, west: Spoke, is_so: Callable[[Report], bool]) -> None:
-    """Wait until a work is as it should be: a server takes a moment to learn who may do what, and is asked each minute."""
+    """Wait until a work is as it should be: a server applies new RBAC rules with delay, and the agent checks each minute."""
 
     async def is_so_now() -> bool:
         stage.pass_time(61)
         await west.settled()
         return is_so(await west.work())
 
-    assert await west.until_there(is_so_now)
+    assert await eventually(is_so_now)
 
 
 @check("MW-61")
-async def test_where_nobody_is_kept_from_anything_a_work_is_applied_in_any_name(east: Spoke) -> None:
+async def test_without_authorization_a_work_is_applied_in_any_name(east: Spoke) -> None:
     await east.want(config_map(a="1"), executor=executor("default"))
     await east.until_applied()
 
@@ -126,12 +127,14 @@ async def test_an_executor_gives_away_no_rights_it_does_not_have(stage: Stage, w
 
 @enforced
 @check("MW-61")
-async def test_an_executor_binds_nobody_to_a_role_that_has_yet_to_be_made(stage: Stage, west: Spoke) -> None:
+async def test_an_executor_makes_no_binding_to_a_role_that_has_yet_to_be_made(
+    stage: Stage, west: Spoke
+) -> None:
     where = stage.namespace
     for made in (role(where, "binds", "rolebindings", _VERBS, _RBAC), binding(where, "binds")):
         await stage.create(made)
     await west.want(binding(where, "later"), executor=executor(where))
-    refused = f"what rolebindings {where}/later refers to, or its namespace, is not there"
+    refused = f"what rolebindings {where}/later refers to, or its namespace, does not exist"
     await in_time(
         stage, west, lambda now: now.denies("Applied") and now.message_of(0, "Applied").endswith(refused)
     )

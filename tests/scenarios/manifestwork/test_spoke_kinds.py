@@ -15,22 +15,23 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from lamina.client.broken import BrokenTransport
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.faulty import FaultyTransport
+from lamina.client.transport.http import HttpTransport
 from lamina.faults import Cut, Faults, Refuse
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
+from lamina.testing.waiting import eventually
 from tests.scenarios.manifestwork.agents import Spoke, spoke
 from tests.scenarios.manifestwork.stage import Stage
-from tests.unit.families.manifestwork.spoke.story import config_for, config_map, strategy
+from tests.unit.families.manifestwork.agent.story import config_for, config_map, strategy
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class Asked:
-    """A client that counts what it is asked for; watches that begin anew are nobody's fault."""
+    """A client that counts requests, without watches that are restarted."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -135,7 +136,7 @@ async def at_rest(spoke: Spoke) -> Counter[str]:
     asked: Counter[str] = spoke.client.asked  # type: ignore[attr-defined]
     before = Counter(asked)
     assert spoke.running is not None
-    spoke.running[0].look_at_everything()
+    spoke.running[0].resync()
     await asyncio.sleep(0)
     await spoke.settled()
     return asked - before
@@ -158,7 +159,7 @@ async def test_objects_of_many_kinds_come_to_rest_and_take_a_change(
     second = [one for one in bundle(where, "web:2", 3) if one["kind"] != "Job"]
     await west.want(*second, manifestConfigs=configs(second))
     await west.until_applied()
-    await west.until_there(lambda: _is_gone(west, Ref("batch/v1", "Job", where, "once")))
+    await eventually(lambda: _is_gone(west, Ref("batch/v1", "Job", where, "once")))
     deployment = await west.there(Ref("apps/v1", "Deployment", where, "web"))
     assert deployment is not None
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "web:2"
@@ -244,7 +245,7 @@ async def test_an_agent_that_is_cut_off_from_its_hub_keeps_things_as_it_was_told
 ) -> None:
     name, faults = stage.cluster("east"), Faults()
     await stage.given_namespace(name)
-    way = Client(BrokenTransport(HttpTransport(read_kubeconfig(kubeconfig)), faults, patience=1.0))
+    way = Client(FaultyTransport(HttpTransport(read_kubeconfig(kubeconfig)), faults, timeout=1.0))
     manifest = config_map(a="1")
     mood = {"type": "JSONPaths", "jsonPaths": [{"name": "mood", "path": ".metadata.labels.mood"}]}
     async with closing(way), spoke(name, stage.client, stage.clock, way=way) as east:
@@ -258,8 +259,8 @@ async def test_an_agent_that_is_cut_off_from_its_hub_keeps_things_as_it_was_told
         await east.client.patch(
             meta.ref(manifest), {"metadata": {"labels": {"mood": "fine"}}, "data": {"a": "drifted"}}
         )
-        await east.until_there(lambda: _has(east))
-        await east.until_there(lambda: _tried_to_write(faults))
+        await eventually(lambda: _has(east))
+        await eventually(lambda: _tried_to_write(faults))
         assert meta.resource_version((await east.work()).obj) == said, "the hub knows nothing of it"
 
         faults.clear()

@@ -19,21 +19,22 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from lamina.client.kubeconfig import Access
-from lamina.client.transport import Transport
-from lamina.client.writing import write_kubeconfig
+from lamina.client.kubeconfig.read import Access
+from lamina.client.kubeconfig.write import write_kubeconfig
+from lamina.client.transport.base import Transport
 from lamina.objects import meta
-from lamina.runtime.leases import shard_of
+from lamina.runtime.controller.leader_election import shard_of
+from lamina.testing.waiting import eventually
 from tests.scenarios.metacontroller.stage import Stage
 
-PATIENCE = 180.0
+TIMEOUT = 180.0
 _CARRIED = ("accept", "content-type", "user-agent")
 # The time between the two is what a busy machine may take to carry a write that was still allowed.
 _TERMS = ("--lease-duration", "4s", "--renew-deadline", "1500ms", "--retry-period", "100ms")
 
 
 class Write(NamedTuple):
-    """A write that the server took: whose it was, and who led for the parent then."""
+    """A write that the server accepted: its replica, and the leader for the parent at that time."""
 
     by: "Replica"
     leader: "Replica | None"
@@ -161,14 +162,10 @@ class Team:
             await runner.cleanup()
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                if is_so():
-                    return
-                await asyncio.sleep(0.02)
+        await eventually(is_so, seconds=TIMEOUT)
 
     def trap(self, writes: int, act: Callable[[Replica], None]) -> "asyncio.Task[Replica]":
-        """Have something done to whoever sends a write about parents, the so-manyth from now; it still arrives."""
+        """Do something to the process that sends the nth write about parents from now; the write still arrives."""
         caught: asyncio.Future[Replica] = asyncio.get_running_loop().create_future()
         self._trap = writes, act, caught
         return asyncio.create_task(_patiently(caught))
@@ -201,7 +198,7 @@ class Team:
         return path.partition(f"/namespaces/{self.stage.namespace}/")[2].split("/")
 
     def _parent(self, path: str, said: dict[str, object]) -> str:
-        """Return the uid of the parent that a write is about: of whoever owns what is written, or itself."""
+        """Return the uid of the parent that a write is about: the owner of the object, or the object itself."""
         plural, *rest = self._below(path)
         what = plural, rest[0] if rest else meta.name(said)
         if said.get("kind") != "Status":
@@ -211,12 +208,12 @@ class Team:
 
     @property
     def strays(self) -> list[Write]:
-        """Return what somebody wrote for a parent that was not theirs to work for."""
+        """Return the writes of a process for a parent of another shard."""
         return [one for one in self.writes if one.by is not one.leader]
 
 
 async def _patiently(caught: asyncio.Future[Replica]) -> Replica:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         return await caught
 
 

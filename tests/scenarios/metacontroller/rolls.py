@@ -78,7 +78,7 @@ class Roll:
             for name in spec["parts"]
         ]
 
-    # ── what somebody does ──
+    # ── what users do ──
 
     async def want(self, **spec: Any) -> None:
         await self.stage.client.patch(self.stage.parent(), {"spec": spec})
@@ -155,7 +155,7 @@ class Roll:
         return said
 
     async def until_waiting(self, name: str) -> Made:
-        """Wait until everybody waits for a part that is there, and not ready."""
+        """Wait until all processes wait for a part that exists and is not ready."""
         return await self.until_updated("RolloutWaiting", f"child Part {name} failed")
 
     async def revisions(self) -> Sequence[Made]:

@@ -13,18 +13,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lamina.client.client import Client
-from lamina.clock import WoundClock
+from lamina.clock import PacedClock
 from lamina.errors import AlreadyExists, Conflict, NotFound
-from lamina.families.metacontroller.controller import Options, keeper, source
+from lamina.families.metacontroller.controller import Options, source, status_controller
 from lamina.families.metacontroller.crds import definitions
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.calls import Calls
-from lamina.runtime.manager import Manager
+from lamina.runtime.controller.manager import Manager
+from lamina.runtime.hooks.client import HookClient
+from lamina.testing.waiting import eventually, idle
 from tests.scenarios.hook import Hook, Said
+from tests.scenarios.parity import Parity
 
 API = "metacontroller.k8s.io/v1alpha1"
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def desired(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Made:
@@ -52,12 +54,17 @@ class Stage:
     hook: Hook
     group: str
     options: Options = field(default_factory=Options)
-    clock: WoundClock = field(default_factory=WoundClock)
+    clock: PacedClock = field(default_factory=PacedClock)
     made: list[Ref] = field(default_factory=list)
     own: Client | None = None
     """The client that Metacontroller itself uses, where it is to be another than the story's."""
+    parity: Parity = field(init=False)
+    """What Metacontroller wrote, to be compared with what a simulation makes of it."""
     _manager: Manager | None = None
     _task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.parity = Parity({"": self.client})
 
     # ── what is there ──
 
@@ -139,9 +146,15 @@ class Stage:
             await self.stop()
 
     async def start(self) -> None:
-        calls = Calls()
+        calls = HookClient()
         manager = Manager(
-            self.own or self.client, [keeper(self.options)], self.clock, None, [source(self.options)], calls
+            self.own or self.client,
+            [status_controller(self.options)],
+            self.clock,
+            None,
+            [source(self.options)],
+            calls,
+            meters=self.parity.recorder,
         )
 
         async def run() -> None:
@@ -160,6 +173,7 @@ class Stage:
             with suppress(asyncio.CancelledError):
                 await self._task
             self._task = self._manager = None
+        await self.parity.check()
 
     def pass_time(self, **by: float) -> None:
         self.clock.wind(timedelta(**by))
@@ -167,12 +181,10 @@ class Stage:
     async def until_put_aside(self, ref: Ref) -> datetime:
         """Wait until an object is left alone for a while, and return when it is looked at again, if nothing happens."""
         assert self._manager is not None, "it is not running"
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                due = self._manager.due(ref)
-                if due is not None and self._manager.is_idle:
-                    return due
-                await asyncio.sleep(0.02)
+        manager = self._manager
+        due = await eventually(lambda: manager.due(ref) if manager.is_idle else None, seconds=TIMEOUT)
+        assert due is not None
+        return due
 
     # ── what is seen ──
 
@@ -189,32 +201,23 @@ class Stage:
             return None
 
     async def until(
-        self, ref: Ref, is_so: Callable[[Made | None], bool], patience: float = PATIENCE
+        self, ref: Ref, is_so: Callable[[Made | None], bool], timeout: float = TIMEOUT
     ) -> Made | None:
-        """Wait until an object, or its absence, is as it should be."""
-        seen: Made | None = None
-        try:
-            async with asyncio.timeout(patience):
-                while True:
-                    seen = await self.get(ref)
-                    if is_so(seen):
-                        return seen
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"{ref} never became so; it is {seen}") from None
+        """Wait until an object, or its absence, meets a condition."""
+        return await eventually(lambda: self.get(ref), is_so, seconds=timeout)
 
     async def until_collected(self, api_version: str, kind: str) -> None:
         """
         Wait until the garbage collector knows a kind, and lets an object of it go with its owner.
 
-        A real one learns of a new kind after a while; until then nobody is orphaned by it either.
+        A real one learns of a new kind after a while; until then it orphans no object of it either.
         """
         metadata = {"name": "owner-of-nothing", "namespace": self.namespace}
         owner = await self.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         owned = {"name": "owned", "namespace": self.namespace, "ownerReferences": [meta.owner_ref(owner)]}
         made = await self.client.create({"apiVersion": api_version, "kind": kind, "metadata": owned})
         await self.client.delete(meta.ref(owner))
-        await self.until(meta.ref(made), lambda obj: obj is None, patience=120.0)
+        await self.until(meta.ref(made), lambda obj: obj is None, timeout=120.0)
 
     async def until_there(self, ref: Ref) -> Made:
         found = await self.until(ref, lambda obj: obj is not None)
@@ -230,27 +233,22 @@ class Stage:
         is_so: Callable[[Sequence[Made]], bool],
         api_version: str = "v1",
         *,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
     ) -> Sequence[Made]:
-        """Wait until the objects of a kind in the story's namespace are as they should be."""
-        seen: Sequence[Made] = ()
-        try:
-            async with asyncio.timeout(patience):
-                while True:
-                    seen = await self.listed(kind, api_version)
-                    if is_so(seen):
-                        return seen
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            names = [(meta.name(one), one.get("data")) for one in seen]
-            raise AssertionError(f"the {kind}s never became so; they are {names}") from None
+        """Wait until the objects of a kind in the scenario's namespace meet a condition."""
+        return await eventually(
+            lambda: self.listed(kind, api_version),
+            is_so,
+            seconds=timeout,
+            describe=lambda found: [(meta.name(one), one.get("data")) for one in found],
+        )
 
     async def listed(self, kind: str, api_version: str = "v1") -> Sequence[Made]:
         listing = await self.client.list((api_version, kind), self.namespace)
         return [one for one in listing.items if meta.name(one) != "kube-root-ca.crt"]
 
     async def events(self, about: Ref) -> list[Made]:
-        """Return what was told about an object, oldest first."""
+        """Return the events about an object, oldest first."""
         listing = await self.client.list(("v1", "Event"), about.namespace or "default")
         return [
             one
@@ -258,43 +256,35 @@ class Stage:
             if (one["involvedObject"]["kind"], one["involvedObject"]["name"]) == (about.kind, about.name)
         ]
 
-    async def until_told(self, about: Ref, reason: str, containing: str = "") -> Made:
-        """Wait until something was told about an object."""
-        told: list[Made] = []
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    told = await self.events(about)
-                    for one in told:
-                        if one["reason"] == reason and containing in one["message"]:
-                            return one
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            said = [(one["reason"], one["message"]) for one in told]
-            raise AssertionError(f"{reason} {containing!r} was never told about {about}; {said}") from None
+    async def until_event(self, about: Ref, reason: str, containing: str = "") -> Made:
+        """Wait for an event about an object, and return it."""
+
+        def matching(events: list[Made]) -> list[Made]:
+            return [one for one in events if one["reason"] == reason and containing in one["message"]]
+
+        found = await eventually(
+            lambda: self.events(about),
+            matching,
+            seconds=TIMEOUT,
+            describe=lambda events: [(one["reason"], one["message"]) for one in events],
+        )
+        return matching(found)[0]
 
     async def settled(self) -> None:
         """Wait until Metacontroller has had nothing to do for a moment."""
         assert self._manager is not None, "it is not running"
-        with suppress(TimeoutError):
-            # One that this Metacontroller does not run for never says anything.
-            async with asyncio.timeout(1):
-                await self._heard_of_controllers()
-        quiet = 0
-        async with asyncio.timeout(PATIENCE):
-            while quiet < 5:
-                await asyncio.sleep(0.02)
-                quiet = quiet + 1 if self._manager.is_idle else 0
+        with suppress(AssertionError):
+            # One that this Metacontroller does not run for has no status.
+            await eventually(self._have_controllers_a_status, seconds=1)
+        await idle(self._manager, seconds=TIMEOUT)
 
-    async def _heard_of_controllers(self) -> None:
-        """Wait until every controller of the story has said how it does, for which it takes its time."""
-        for ref in self.made:
-            while ref.kind in ("CompositeController", "DecoratorController"):
-                found = await self.get(ref)
-                said = (found.get("status") or {}) if found is not None else {}
-                if found is None or said.get("observedGeneration") == meta.generation(found):
-                    break
-                await asyncio.sleep(0.02)
+    async def _have_controllers_a_status(self) -> bool:
+        """Say whether the status of every controller of the story is for its newest generation."""
+        controllers = [ref for ref in self.made if ref.kind in ("CompositeController", "DecoratorController")]
+        there = [found for ref in controllers if (found := await self.get(ref)) is not None]
+        return all(
+            (found.get("status") or {}).get("observedGeneration") == meta.generation(found) for found in there
+        )
 
     async def end(self) -> None:
         """Take away what the story made, and what would outlive its namespace first."""
@@ -312,14 +302,8 @@ async def install(client: Client) -> None:
     for definition in definitions():
         with suppress(AlreadyExists):
             await client.create(definition)
-    for _ in range(1000):
-        kinds = await client.discover()
-        if all(
-            kinds.find(API, name)
-            for name in ("CompositeController", "DecoratorController", "ControllerRevision")
-        ):
-            return
-        await asyncio.sleep(0.02)
+    names = ("CompositeController", "DecoratorController", "ControllerRevision")
+    await eventually(client.discover, lambda kinds: all(kinds.find(API, name) for name in names))
 
 
 def nothing(said: Said) -> Said:

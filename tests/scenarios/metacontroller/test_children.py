@@ -1,10 +1,11 @@
-"""What becomes of children."""
+"""How children are created, updated and deleted."""
 
 import json
 
 import pytest
 
 from lamina.objects import meta
+from tests.bed.fixtures import chosen_server
 from tests.bed.scenarios import check
 from tests.scenarios.hook import Said
 from tests.scenarios.metacontroller.stage import Stage, config_maps, desired
@@ -31,7 +32,7 @@ async def test_a_child_is_made_owned_and_with_what_was_desired_written_down(stag
 
 
 @check("MC-29")
-async def test_a_field_the_hook_no_longer_wants_goes_and_somebody_elses_stays(stage: Stage) -> None:
+async def test_a_field_the_hook_no_longer_wants_goes_and_another_managers_stays(stage: Stage) -> None:
     stage.hook.answer = lambda said: {"children": [desired("ConfigMap", "c", data={"k": "v", "l": "w"})]}
     at = stage.at("ConfigMap", "c")
 
@@ -77,7 +78,7 @@ def numbered(said: Said) -> Said:
 
 
 @check("MC-34")
-async def test_on_delete_leaves_a_child_until_somebody_deletes_it(stage: Stage) -> None:
+async def test_on_delete_leaves_a_child_until_it_is_deleted(stage: Stage) -> None:
     stage.hook.answer = numbered
     at = stage.at("ConfigMap", "c")
 
@@ -118,7 +119,7 @@ async def test_recreate_puts_a_new_child_in_the_place_of_the_old(stage: Stage) -
 
 
 @check("MC-36")
-async def test_a_child_that_somebody_deletes_comes_back(stage: Stage) -> None:
+async def test_a_deleted_child_comes_back(stage: Stage) -> None:
     stage.hook.answer = numbered
     at = stage.at("ConfigMap", "c")
 
@@ -157,7 +158,7 @@ async def test_a_child_that_is_held_on_its_way_out_is_waited_for(stage: Stage) -
 
 
 @check("MC-38")
-async def test_a_child_nobody_wants_goes_and_takes_its_own_with_it(stage: Stage) -> None:
+async def test_an_unwanted_child_goes_and_takes_its_own_with_it(stage: Stage) -> None:
     wanted = ["keep", "drop"]
     stage.hook.answer = lambda said: {"children": [desired("ConfigMap", name) for name in wanted]}
 
@@ -176,3 +177,16 @@ async def test_a_child_nobody_wants_goes_and_takes_its_own_with_it(stage: Stage)
         await stage.until_gone(stage.at("ConfigMap", "drop"))
         await stage.until_gone(stage.at("Secret", "grandchild"))
         await stage.until_there(stage.at("ConfigMap", "keep"))
+
+
+async def test_the_writes_of_a_parent_are_compared_with_those_of_a_simulation(stage: Stage) -> None:
+    stage.hook.answer = lambda said: {"children": [desired("ConfigMap", "c", data={"k": "v"})]}
+
+    async with stage.running():
+        await stage.given_composite("cc", childResources=CONFIG_MAPS)
+        await stage.given_parent()
+        await stage.until_there(stage.at("ConfigMap", "c"))
+        await stage.settled()
+
+    # A child and a status at the least; a real server's writes are those of the embedded one.
+    assert (stage.parity.compared >= 2) is (chosen_server() != "real")

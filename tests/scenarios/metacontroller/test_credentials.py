@@ -109,7 +109,7 @@ async def test_a_hook_that_the_authority_does_not_know_is_not_talked_to(
 ) -> None:
     async with secured(stage, others.context()) as hook, stage.running():
         await call(stage, hook.url, caBundle={"inline": keys.pem})
-        await stage.until_told(stage.parent(), "SyncError", "http error:")
+        await stage.until_event(stage.parent(), "SyncError", "http error:")
         assert hook.requests == []
 
 
@@ -122,7 +122,7 @@ async def test_certificates_go_both_ways_and_a_new_one_counts_at_once(
     async with secured(stage, keys.context(both_ways=True)) as hook, stage.running():
         pair = await given_secret(stage, "pair", tls_crt=pairs[0][0], tls_key=pairs[0][1])
         await call(stage, hook.url, caBundle={"inline": keys.pem}, clientTLS={"secretRef": pair})
-        await stage.until_told(stage.parent(), "SyncError", "http error:")
+        await stage.until_event(stage.parent(), "SyncError", "http error:")
         assert hook.requests == []
 
         fresh = {key: b64encode(text.encode()).decode() for key, text in zip(("tls.crt", "tls.key"), pairs[1], strict=True)}  # fmt: skip
@@ -131,7 +131,7 @@ async def test_certificates_go_both_ways_and_a_new_one_counts_at_once(
 
 
 def only(stage: Stage, header: str) -> None:
-    """Have the hook answer those who say this, and nobody else."""
+    """Have the hook answer only requests with this header."""
 
     def answer(said: Said) -> Reply:
         if stage.hook.headers[-1].get("Authorization") != header:
@@ -148,7 +148,7 @@ async def test_a_token_is_said_to_the_hook(stage: Stage) -> None:
     async with stage.running():
         token = {**await given_secret(stage, "token", token=" wrong\n"), "key": "token"}
         await call(stage, stage.hook.url, authorization={"secretRef": token})
-        await stage.until_told(stage.parent(), "SyncError", "unsupported status code: 401 body: who are you")
+        await stage.until_event(stage.parent(), "SyncError", "unsupported status code: 401 body: who are you")
 
         right = b64encode(b" sesame\n").decode()
         await stage.client.patch(stage.at("Secret", "token"), {"data": {"token": right}})
@@ -196,7 +196,9 @@ async def test_two_ways_to_say_who_calls_are_one_too_many(stage: Stage) -> None:
             "cc",
             hooks={"sync": {"webhook": {"url": stage.hook.url, "authorization": ref, "basicAuth": ref}}},
         )
-        await stage.until_told(meta.ref(made), "CreateError", "expected authorization or basicAuth, got both")
+        await stage.until_event(
+            meta.ref(made), "CreateError", "expected authorization or basicAuth, got both"
+        )
 
 
 @check("MC-27")
@@ -213,10 +215,10 @@ async def test_a_controller_whose_secret_is_not_there_starts_when_it_comes(stage
         controller = stage.at(
             "CompositeController", stage.named("cc"), "metacontroller.k8s.io/v1alpha1", namespace=""
         )
-        await stage.until_told(controller, "CreateError", "is not there")
+        await stage.until_event(controller, "CreateError", "does not exist")
         await stage.settled()
-        assert meta.finalizers(await stage.client.get(stage.parent())) == (), "it has touched nobody"
+        assert meta.finalizers(await stage.client.get(stage.parent())) == (), "it has changed no parent"
 
         await given_secret(stage, "token", token="sesame")
-        await stage.until_told(controller, "Started")
+        await stage.until_event(controller, "Started")
         await answers(stage)

@@ -1,4 +1,4 @@
-"""Decorators: what they add to objects that are somebody else's."""
+"""Decorators: what they add to objects of other owners."""
 
 from functools import partial
 from typing import Any
@@ -142,7 +142,7 @@ async def test_of_two_decorators_each_sees_its_own_attachments(stage: Stage) -> 
 async def test_what_a_finalize_hook_wants_gone_goes_even_if_it_is_done_at_once(
     stage: Stage, deleted: bool
 ) -> None:
-    """Nobody looks at an object again that has been let go, so its attachments go before it does."""
+    """An object without the finalizer is not synced again, so its attachments are deleted before it."""
     stage.hook.paths["/sync"] = lambda said: {"attachments": [desired("ConfigMap", "x")]}
     stage.hook.paths["/finalize"] = lambda said: {
         "attachments": [],
@@ -236,11 +236,11 @@ async def test_a_status_that_no_kind_keeps_is_not_sent_for_ever(stage: Stage, lo
 
 
 @check("MC-62")
-async def test_somebody_who_writes_at_the_same_time_is_no_reason_to_complain(stage: Stage) -> None:
+async def test_a_concurrent_writer_is_no_reason_to_complain(stage: Stage) -> None:
     async def answer(said: Said) -> Said:
         seen = said["object"].get("status") or {}
         if len(stage.hook.requests) < 3:
-            # While the hook thinks, somebody else writes.
+            # Another client writes during the hook call.
             await stage.client.patch(
                 stage.parent(), {"metadata": {"annotations": {"n": str(stage.hook.count())}}}
             )
@@ -278,16 +278,16 @@ async def test_a_change_of_status_alone_is_ignored_where_that_is_asked_for(stage
         await stage.client.patch(stage.parent("b"), {"metadata": {"labels": {"x": "1"}}})
         await stage.hook.called(1)
         await stage.settled()
-        assert heard(stage) == ["b"]
+        assert called_about(stage) == ["b"]
 
         await stage.client.patch(stage.parent("a"), {"spec": {"x": 1}})
         await stage.hook.called(2)
         await stage.settled()
-        assert heard(stage) == ["b", "a"]
+        assert called_about(stage) == ["b", "a"]
 
         stage.pass_time(seconds=min(period, 1800) + 1)
         await stage.hook.called(4)
-        assert sorted(heard(stage)[2:]) == ["a", "b"]
+        assert sorted(called_about(stage)[2:]) == ["a", "b"]
 
 
 @check("MC-63")
@@ -306,6 +306,6 @@ async def test_an_edit_of_a_kind_without_generations_is_no_change_of_status(stag
     assert stage.hook.requests[-1]["object"]["data"] == {"k": "w"}
 
 
-def heard(stage: Stage) -> list[str]:
+def called_about(stage: Stage) -> list[str]:
     """Return the names of the objects the hook was called about, in order."""
     return [said["object"]["metadata"]["name"] for said in stage.hook.requests]

@@ -14,10 +14,10 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from lamina.client.broken import BrokenTransport
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.faulty import FaultyTransport
+from lamina.client.transport.http import HttpTransport
 from lamina.faults import Cut, Expire, Fault, Faults, Refuse, Silence, Slow, Stale, shown
 from lamina.objects import meta
 from tests.bed.fixtures import chosen_server
@@ -31,7 +31,7 @@ NAMES = ("a", "b", "c", "d")
 
 
 class Breaker:
-    """Breaks what Metacontroller meets with, and nobody else."""
+    """Breaks the requests of Metacontroller, and no others."""
 
     def __init__(self, stage: Stage, faults: Faults | None) -> None:
         self._stage, self._faults = stage, faults
@@ -69,7 +69,7 @@ async def breaker(stage: Stage, kubeconfig: Path) -> AsyncIterator[Breaker]:
     usual = stage.client
     if chosen_server() == "real":
         faults = Faults()
-        stage.own = Client(BrokenTransport(way, faults, patience=5.0))
+        stage.own = Client(FaultyTransport(way, faults, timeout=5.0))
         yield Breaker(stage, faults)
         await stage.stop()
         await stage.own.close()

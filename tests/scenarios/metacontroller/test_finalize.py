@@ -74,7 +74,7 @@ async def test_a_parent_stays_while_its_finalize_hook_fails_and_is_let_go_with_t
         await stage.until(stage.parent(), lambda obj: held(obj, finalizer(stage)))
         await stage.client.delete(stage.parent())
         await stage.hook.called(3, "/finalize")
-        await stage.until_told(stage.parent(), "SyncError", "unsupported status code: 500")
+        await stage.until_event(stage.parent(), "SyncError", "unsupported status code: 500")
         assert held(await stage.get(stage.parent()), finalizer(stage))
 
         await stage.client.patch(controller, {"spec": {"hooks": {"finalize": None}}})
@@ -232,7 +232,7 @@ async def test_a_parent_whose_selector_selects_nothing_can_still_be_let_go(stage
         await stage.given_parent(spec={"selector": {}}, metadata={"finalizers": [finalizer(stage)]})
 
         await stage.until(stage.parent(), lambda obj: obj is not None and not meta.finalizers(obj))
-        await stage.until_told(stage.parent(), "SyncError", "spec.selector")
+        await stage.until_event(stage.parent(), "SyncError", "spec.selector")
 
 
 @check("MC-57")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from lamina.objects import conditions, meta
 from lamina.objects.selectors import parse_label_selector
 from lamina.objects.types import Made
+from lamina.testing.waiting import eventually
 from tests.bed.scenarios import check
 from tests.scenarios.hook import Said
 from tests.scenarios.metacontroller.stage import Stage, config_maps, desired
@@ -27,11 +28,11 @@ async def test_a_controller_starts_when_the_kind_it_waits_for_comes(stage: Stage
 
     async with stage.running():
         controller = meta.ref(await stage.given_composite("cc", parentResource=late))
-        await stage.until_told(controller, "CreateError", "can't find resource latecomers")
+        await stage.until_event(controller, "CreateError", "can't find resource latecomers")
         await stage.until(controller, is_ready("False"))
 
         await stage.given_kind("Latecomer")
-        await stage.until_told(controller, "Started")
+        await stage.until_event(controller, "Started")
         await stage.given_parent("a", "Latecomer")
 
         await stage.until(
@@ -58,14 +59,14 @@ async def test_labels_do_not_restart_a_controller_and_a_new_spec_does(stage: Sta
     async with stage.running():
         controller = meta.ref(await stage.given_composite("cc"))
         await stage.given_parent()
-        await stage.until_told(controller, "Started")
+        await stage.until_event(controller, "Started")
         await stage.hook.called(1)
 
         await stage.client.patch(controller, {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}})
         await stage.client.patch(controller, {"spec": {"childResources": config_maps()}})
 
         await stage.until(stage.parent(), lambda obj: bool(obj and obj.get("status", {}).get("rules") == 1))
-        await stage.until_told(controller, "Stopped")
+        await stage.until_event(controller, "Stopped")
         await stage.settled()
 
     told = [one["reason"] for one in await stage.events(controller)]
@@ -81,18 +82,18 @@ async def test_labels_do_not_restart_a_controller_and_a_new_spec_does(stage: Sta
 async def test_a_controller_that_is_deleted_says_that_it_has_stopped(stage: Stage) -> None:
     async with stage.running():
         controller = meta.ref(await stage.given_composite("cc"))
-        await stage.until_told(controller, "Started")
+        await stage.until_event(controller, "Started")
 
         await stage.client.delete(controller)
 
-        await stage.until_told(controller, "Stopped")
+        await stage.until_event(controller, "Stopped")
 
 
 @check("MC-4")
 async def test_a_controller_without_hooks_is_refused(stage: Stage) -> None:
     async with stage.running():
         refused = meta.ref(await stage.given_composite("bare", hooks=None))
-        await stage.until_told(refused, "CreateError", "no hooks defined")
+        await stage.until_event(refused, "CreateError", "no hooks defined")
         await stage.given_parent()
 
         # Another one that works shows that time has passed.
@@ -109,7 +110,7 @@ async def test_a_parent_needs_a_status_and_may_get_one_later(stage: Stage) -> No
 
     async with stage.running():
         controller = meta.ref(await stage.given_composite("cc", parentResource=rule))
-        told = await stage.until_told(controller, "SyncError")
+        told = await stage.until_event(controller, "SyncError")
         assert told["type"] == "Warning"
         assert "does not have subresource 'Status' enabled" in told["message"]
         await stage.given_parent("a", "Mute")
@@ -122,7 +123,7 @@ async def test_a_parent_needs_a_status_and_may_get_one_later(stage: Stage) -> No
             stage.parent("a", "Mute"),
             lambda obj: bool(obj and obj.get("status") == {"observedGeneration": 1}),
         )
-        await stage.until_told(controller, "Started")
+        await stage.until_event(controller, "Started")
 
 
 @check("MC-5")
@@ -145,12 +146,12 @@ async def test_a_built_in_kind_with_a_status_may_be_a_parent(stage: Stage) -> No
         }
         await stage.create(parent)
 
-        said = await heard(stage)
+        said = await first_call(stage)
 
     assert said["parent"]["kind"] == "ReplicationController"
 
 
-async def heard(stage: Stage) -> Said:
+async def first_call(stage: Stage) -> Said:
     await stage.hook.called(1)
     return stage.hook.requests[0]
 
@@ -215,11 +216,7 @@ async def replica(
 
 
 async def until_said(lines: list[str], phrase: str) -> None:
-    async with asyncio.timeout(120):
-        while True:
-            if any(phrase in line for line in lines):
-                return
-            await asyncio.sleep(0.02)
+    await eventually(lambda: any(phrase in line for line in lines), seconds=120)
 
 
 @check("MC-7")
@@ -269,7 +266,7 @@ async def test_hooks_around_updates_of_children_are_accepted_and_never_called(st
         await stage.until(stage.at("ConfigMap", "c"), lambda obj: obj is not None and obj["data"]["n"] == "1")
         await stage.settled()
 
-    assert set(stage.hook.heard_paths) == {"/sync"}
+    assert set(stage.hook.request_paths) == {"/sync"}
 
 
 async def test_a_controller_says_how_its_work_goes(stage: Stage) -> None:

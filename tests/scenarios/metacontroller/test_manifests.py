@@ -120,14 +120,14 @@ async def test_a_rule_that_spans_fields_is_broken_in_the_open(stage: Stage) -> N
         "basic": ({**url, "authorization": {"type": "basic", "secretRef": REF}}, "basicAuth"),
         "no-source": ({**url, "caBundle": {}}, "exactly one of inline"),
         "sources": ({**url, "caBundle": {"inline": "x", "secretRef": REF}}, "exactly one of inline"),
-        "no-secret": ({**url, "basicAuth": {"secretRef": REF}}, "is not there"),
+        "no-secret": ({**url, "basicAuth": {"secretRef": REF}}, "does not exist"),
         "patience": ({**url, "timeout": "a while"}, "duration"),
     }
 
     async with stage.running():
         for name, (webhook, why) in broken.items():
             made = await stage.given_composite(name, hooks={"sync": {"webhook": webhook}})
-            told = await stage.until_told(meta.ref(made), "CreateError", why)
+            told = await stage.until_event(meta.ref(made), "CreateError", why)
             assert told["type"] == "Warning"
             assert told["message"].startswith("Cannot create new controller: ")
             assert told["source"]["component"] == "metacontroller"
@@ -145,9 +145,9 @@ async def test_a_selector_that_only_its_meaning_is_wrong_of_is_refused_in_the_op
         for name, (term, why) in terms.items():
             selector = {"matchExpressions": [term]}
             made = await stage.given_composite(name, parentResource={**things, "labelSelector": selector})
-            await stage.until_told(meta.ref(made), "CreateError", why)
+            await stage.until_event(meta.ref(made), "CreateError", why)
             for field in ("labelSelector", "annotationSelector"):
                 resources = [{**things, field: selector}]
                 made = await stage.given_decorator(f"{name}-{field.lower()}", resources=resources)
-                told = await stage.until_told(meta.ref(made), "CreateError", why)
+                told = await stage.until_event(meta.ref(made), "CreateError", why)
                 assert f"spec.resources[0].{field}" in told["message"]

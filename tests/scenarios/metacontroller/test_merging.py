@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @check("MC-30")
-async def test_a_sidecar_that_somebody_else_added_survives_a_new_image(stage: Stage) -> None:
+async def test_a_sidecar_of_another_manager_survives_a_new_image(stage: Stage) -> None:
     def answer(said: Said) -> Said:
         image = f"web:{said['parent']['spec'].get('n', 1)}"
         pod = {
@@ -49,7 +49,7 @@ def images(obj: Made | None) -> dict[str, str]:
 
 @check("MC-31")
 async def test_lists_are_merged_by_the_key_their_items_share(stage: Stage) -> None:
-    """Each field is a list: as it was wanted, with what somebody else adds, as it is wanted then, as it becomes."""
+    """Each field is a list: as it was wanted, with another manager's additions, as it is wanted then, as it becomes."""
     stories: dict[str, tuple[list[object], list[object], list[object], list[object]]] = {}
     for key in ("containerPort", "port", "mountPath", "name", "uid", "ip", "path"):
         stories[f"by{key}"] = (
@@ -97,7 +97,7 @@ async def test_lists_are_merged_by_the_key_their_items_share(stage: Stage) -> No
         await stage.until_there(at)
         await stage.settled()
 
-        # Lists nobody can tell the items of are put back at once; so both change at the same time.
+        # Lists without keys are put back at once; so both change at the same time.
         wanted = {field: story[2] for field, story in stories.items()}
         theirs = {field: [*story[0], *story[1]] for field, story in stories.items()}
         await stage.client.patch(at, {"spec": theirs})
@@ -154,8 +154,9 @@ async def test_an_echo_that_adds_nothing_is_not_written_at_all(stage: Stage) -> 
         await stage.given_composite("cc", childResources=config_maps("Recreate"))
         await stage.given_parent()
         made = await stage.until_there(stage.at("ConfigMap", "c"))
+        calls = stage.hook.count()
         await stage.client.patch(stage.parent(), {"spec": {"n": 1}})
-        await stage.hook.called_again()
+        await stage.hook.called(calls + 1)
         await stage.settled()
 
     assert await stage.client.get(stage.at("ConfigMap", "c")) == made
@@ -208,7 +209,7 @@ def says(condition: Made, parent: Made | None) -> bool:
 
 @check("MC-33")
 async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever(stage: Stage) -> None:
-    """The server fills in a port of its own, in a list whose items nobody can tell apart."""
+    """The server fills in a port of its own, in a list without keys."""
     schema = {
         "type": "object",
         "properties": {
@@ -241,7 +242,7 @@ async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever
         await stage.given_composite("cc", childResources=[rule])
         await stage.given_parent()
         made = await stage.until_there(at)
-        told = await stage.until_told(stage.parent(), "RecreateFutile", "part")
+        told = await stage.until_event(stage.parent(), "RecreateFutile", "part")
         doubt = {
             "type": "AsDesired",
             "status": "False",
@@ -255,7 +256,7 @@ async def test_a_child_that_the_server_makes_otherwise_is_not_recreated_for_ever
             await stage.settled()
         assert meta.uid(await stage.client.get(at)) == meta.uid(made)
 
-        # What somebody else makes of it is another matter.
+        # Changes by other managers are tested elsewhere.
         await stage.client.patch(at, {"spec": {"items": [{"a": "theirs"}]}})
         await stage.settled()
         stage.pass_time(seconds=31)

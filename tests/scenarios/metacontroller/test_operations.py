@@ -17,12 +17,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lamina.app import App
 from lamina.client.client import Client
-from lamina.client.http import HttpTransport
-from lamina.client.kubeconfig import read_kubeconfig
-from lamina.families.metacontroller.apply import as_go_writes
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
+from lamina.core.apply.three_way import go_json
 from lamina.objects import meta
 from lamina.objects.types import Made
 from lamina.settings import Settings
+from lamina.testing.waiting import eventually
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
 from tests.bed.processes import free_ports, start, until
@@ -30,7 +31,7 @@ from tests.bed.scenarios import check
 from tests.bed.server import is_ready
 from tests.scenarios.hook import Said, serve
 from tests.scenarios.metacontroller.rolls import Roll
-from tests.scenarios.metacontroller.stage import API, PATIENCE, Stage, config_maps, desired, install
+from tests.scenarios.metacontroller.stage import API, TIMEOUT, Stage, config_maps, desired, install
 from tests.scenarios.metacontroller.wires import wired
 from tests.scenarios.metacontroller.witness import witness
 
@@ -54,11 +55,12 @@ async def test_looking_at_everything_again_writes_nothing_and_asks_for_nothing(s
     stage.own, wire = wired(stage.client)
 
     async def until_written(count: int, kind: str) -> None:
-        async with asyncio.timeout(300):
-            while True:
-                if sum(kind in one.path for one in wire.writes) >= count:
-                    return
-                await asyncio.sleep(0.1)
+        await eventually(
+            lambda: sum(kind in one.path for one in wire.writes),
+            lambda written: written >= count,
+            seconds=300,
+            interval=0.1,
+        )
 
     async with stage.running():
         await stage.given_composite("cc", childResources=config_maps(), generateSelector=True)
@@ -107,16 +109,17 @@ async def process(kubeconfig: Path, *options: str) -> AsyncIterator[asyncio.subp
 
 
 async def page(url: str, code: int = 200) -> str:
-    """Wait until a page is served, and answers with that code."""
-    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
-        while True:
+    """Wait until a page is served with a status code, and return its text."""
+    async with aiohttp.ClientSession() as session:
+
+        async def fetch() -> tuple[int, str]:
             try:
                 async with session.get(url) as answer:
-                    if answer.status == code:
-                        return await answer.text()
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.05)
+                    return answer.status, await answer.text()
+            except aiohttp.ClientError as error:
+                return 0, str(error)
+
+        return (await eventually(fetch, lambda answer: answer[0] == code, seconds=TIMEOUT, interval=0.05))[1]
 
 
 @check("MC-87")
@@ -144,7 +147,7 @@ async def test_counts_and_probes_are_served_under_the_names_that_dashboards_know
         running.terminate()
         assert await running.wait() == 0
 
-    whom = {"controller_name": meta.name(made), "controller_type": "CompositeController"}
+    labels = {"controller_name": meta.name(made), "controller_type": "CompositeController"}
 
     def value(name: str, /, **labels: str) -> float:
         matching = [
@@ -155,12 +158,14 @@ async def test_counts_and_probes_are_served_under_the_names_that_dashboards_know
 
     for hook in ("sync", "customize"):
         url = f"{stage.hook.url}/{hook}"
-        assert value(f"metacontroller_{hook}_requests_total", **whom, url=url, code="200", method="post") >= 1
         assert (
-            value(f"metacontroller_{hook}_request_duration_histogram_seconds_count", **whom, method="post")
+            value(f"metacontroller_{hook}_requests_total", **labels, url=url, code="200", method="post") >= 1
+        )
+        assert (
+            value(f"metacontroller_{hook}_request_duration_histogram_seconds_count", **labels, method="post")
             >= 1
         )
-        assert value(f"metacontroller_{hook}_in_flight_requests", **whom, url=url) >= 0
+        assert value(f"metacontroller_{hook}_in_flight_requests", **labels, url=url) >= 0
     queue = f"CompositeController-{meta.name(made)}"
     for name in ("depth", "adds_total", "queue_duration_seconds_count", "work_duration_seconds_count",
                  "retries_total", "unfinished_work_seconds", "longest_running_processor_seconds"):  # fmt: skip
@@ -175,7 +180,7 @@ async def test_counts_and_probes_are_served_under_the_names_that_dashboards_know
     assert value("rest_client_requests_total", method="POST", code="201") >= 5
     assert value("rest_client_request_size_bytes_sum", verb="POST") > 0
     assert value("rest_client_response_size_bytes_sum", verb="GET") > 0
-    assert value("lamina_objects_written_total", controller=queue, kind="ConfigMap", deed="created") == 5
+    assert value("lamina_objects_written_total", controller=queue, kind="ConfigMap", operation="created") == 5
     assert value("process_resident_memory_bytes") > 0
 
 
@@ -217,7 +222,7 @@ async def test_a_server_that_was_out_of_reach_for_a_while_and_forgot_is_followed
         await stage.client.patch(stage.parent("b"), {"spec": {"x": 1}})
         calls = stage.hook.count()
         stage.pass_time(minutes=31)
-        # It goes on asking its hooks, and can tell nobody what they want.
+        # It goes on calling its hooks, and cannot write what they want.
         await stage.hook.called(calls + 2)
         stage.pass_time(minutes=5)
         wire.forgetful = True
@@ -307,7 +312,7 @@ async def test_a_server_that_is_restarted_is_followed_again(tmp_path: Path) -> N
 
 def as_the_original_writes(obj: Made, parent: Made) -> Made:
     """Return a child as Metacontroller 4.17 leaves it: its record, sorted and escaped, and its owner."""
-    record = as_go_writes(obj)
+    record = go_json(obj)
     annotations = {**meta.annotations(obj), LAST_APPLIED: record}
     owner = {
         "apiVersion": parent["apiVersion"],
@@ -442,7 +447,7 @@ async def test_a_hook_that_answers_with_garbage_or_not_at_all_is_no_trouble_for_
             await stage.given_parent(name, spec={"n": number})
             await stage.until(stage.parent(name), partial(_has_seen, number))
         stuck.set()
-        await stage.until_told(stage.parent("slow0", "Other"), "SyncError", "cannot be read as JSON")
+        await stage.until_event(stage.parent("slow0", "Other"), "SyncError", "cannot be read as JSON")
         await stage.client.patch(stage.parent("p0"), {"spec": {"n": 99}})
         await stage.until(
             stage.parent("p0"), lambda obj: obj is not None and (obj.get("status") or {}).get("seen") == 99

@@ -83,7 +83,7 @@ async def test_a_child_with_other_labels_is_let_go(stage: Stage) -> None:
 
 
 @check("MC-48")
-async def test_a_child_of_somebody_else_is_ignored_whatever_its_labels(stage: Stage) -> None:
+async def test_a_child_of_another_controller_is_ignored_whatever_its_labels(stage: Stage) -> None:
     await stage.given_kind("Owner")
     owner = meta.owner_ref(await stage.given_parent("o", "Owner"), controller=True, blocks=True)
     theirs = orphan(stage, "theirs", app="x")
@@ -109,7 +109,7 @@ async def test_a_child_whose_labels_would_lose_it_again_is_not_made(stage: Stage
     async with stage.running():
         await stage.given_composite("cc", childResources=config_maps())
         await stage.given_parent()
-        told = await stage.until_told(stage.parent(), "SyncError", "labels on desired child")
+        told = await stage.until_event(stage.parent(), "SyncError", "labels on desired child")
         await stage.settled()
 
     assert "don't match parent selector" in told["message"]
@@ -123,7 +123,7 @@ async def test_a_parent_without_a_selector_that_selects_is_in_error(stage: Stage
     async with stage.running():
         await stage.given_composite("cc", childResources=config_maps())
         await stage.given_parent(spec={"selector": selector})
-        await stage.until_told(stage.parent(), "SyncError", "spec.selector")
+        await stage.until_event(stage.parent(), "SyncError", "spec.selector")
 
         await stage.client.patch(stage.parent(), {"spec": {"selector": None}})
         good = {"spec": {"selector": {"matchLabels": {"app": "x"}}}}
@@ -146,7 +146,7 @@ async def test_a_selector_that_is_made_up_needs_none_from_the_parent(stage: Stag
             "children": [child, desired("ConfigMap", "d", labels={"controller-uid": "other"})]
         }
         await stage.client.patch(stage.parent(), {"spec": {"n": 1}})
-        await stage.until_told(stage.parent(), "SyncError", "labels on desired child")
+        await stage.until_event(stage.parent(), "SyncError", "labels on desired child")
         await stage.settled()
 
     assert [meta.name(one) for one in await stage.listed("ConfigMap")] == ["c"]
@@ -166,7 +166,7 @@ async def test_children_of_a_parent_that_is_gone_are_not_those_of_its_namesake(s
         await stage.until_gone(stage.parent())
 
         second = await stage.given_parent()
-        await stage.until_told(stage.parent(), "NameTaken")
+        await stage.until_event(stage.parent(), "NameTaken")
         mine = [said for said in stage.hook.requests if said["parent"]["metadata"]["uid"] == meta.uid(second)]
         assert mine
         assert all(seen(said) == set() for said in mine)
@@ -179,7 +179,7 @@ async def test_children_of_a_parent_that_is_gone_are_not_those_of_its_namesake(s
 
 
 @check("MC-52")
-async def test_a_parent_on_its_way_out_adopts_nobody(stage: Stage) -> None:
+async def test_a_parent_that_is_being_deleted_adopts_nothing(stage: Stage) -> None:
     async with stage.running():
         await stage.given_composite("cc", childResources=config_maps())
         await stage.given_parent(metadata={"finalizers": ["example.com/held"]})

@@ -1,4 +1,4 @@
-"""Several processes and one roll: whoever is frozen, killed or new does no harm."""
+"""Several processes and one roll: a process that is frozen, killed or new does no harm."""
 
 import signal
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def kill(replica: Replica) -> None:
 
 
 @check("MC-7")
-async def test_whoever_was_frozen_past_its_lease_writes_for_nobody_on_waking(
+async def test_a_process_frozen_past_its_lease_writes_for_no_parent_on_waking(
     stage: Stage, tmp_path: Path
 ) -> None:
     """
@@ -54,7 +54,7 @@ async def test_whoever_was_frozen_past_its_lease_writes_for_nobody_on_waking(
             for writes in (3, 1, 2):
                 other = await trap
                 assert other is not frozen
-                # Set before the other wakes: nobody gets further than that.
+                # Set before the other wakes: no process gets further than that.
                 trap, asked = replicas.trap(writes, freeze), frozen.asked
                 frozen.signal(signal.SIGCONT)
                 # It has found out that its time is up, and asks to be the one again.
@@ -81,7 +81,7 @@ def has_asked(replica: Replica, times: int) -> bool:
 async def test_replicas_that_are_killed_and_added_in_the_middle_disturb_no_child_twice(
     stage: Stage, tmp_path: Path
 ) -> None:
-    """Three shards, four parents that roll together, and whoever writes next is killed, again and again."""
+    """Three shards, four parents that roll together, and the next writer is killed, again and again."""
     roll, names = Roll(stage), ("p", "q", "r", "s")
     parts = {f"{name}-{number}" for name in names for number in range(3)}
     async with team(stage, tmp_path, shards=3) as replicas:
@@ -125,6 +125,6 @@ async def until_everywhere(stage: Stage, roll: Roll, image: str, names: Sequence
         "Part",
         lambda those: [one["spec"]["image"] for one in those] == [image] * parts,
         roll.kind[0],
-        patience=180,
+        timeout=180,
     )
-    await stage.until_listed("Thing", is_done, f"{stage.group}/v1", patience=180)
+    await stage.until_listed("Thing", is_done, f"{stage.group}/v1", timeout=180)

@@ -1,4 +1,4 @@
-"""What is kept of a roll: how revisions are named, and who can have none."""
+"""The revisions of a rollout: how they are named, and which parents have none."""
 
 import hashlib
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ async def test_children_of_a_parent_without_a_namespace_cannot_roll_and_it_is_sa
     parent = {"apiVersion": f"{stage.group}/v1", "resource": "worlds"}
     async with stage.running():
         made = await stage.given_composite("cc", parentResource=parent, childResources=[rolling])
-        told = await stage.until_told(meta.ref(made), "CreateError", "cannot roll")
+        told = await stage.until_event(meta.ref(made), "CreateError", "cannot roll")
 
     assert told["message"].startswith("Cannot create new controller: ")
     assert "worlds are cluster-scoped" in told["message"]

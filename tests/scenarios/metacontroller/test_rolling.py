@@ -43,9 +43,9 @@ async def test_one_child_at_a_time_is_replaced_in_the_hooks_order_and_the_next_o
 
     told = [(one["reason"], one["message"]) for one in await stage.events(stage.parent())]
     assert {message for reason, message in told if reason == "RolloutProgressing"} == {
-        "updating Part b",
-        "updating Part a",
-        "updating Part c",
+        "updating Part b (1 of 3)",
+        "updating Part a (2 of 3)",
+        "updating Part c (3 of 3)",
     }
     (revision,) = await roll.revisions()
     assert told.count(("RolloutComplete", f"latest ControllerRevision: {meta.name(revision)}")) == 1

@@ -20,7 +20,7 @@ from tests.scenarios.metacontroller.rolls import (
     disruptions,
     settled,
 )
-from tests.scenarios.metacontroller.stage import API, Stage
+from tests.scenarios.metacontroller.stage import API, Stage, config_maps, desired
 from tests.scenarios.metacontroller.wires import wired
 from tests.scenarios.metacontroller.witness import Witness, witness
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @check("MC-76")
-async def test_whoever_is_killed_over_and_over_disturbs_no_child_twice(stage: Stage) -> None:
+async def test_a_process_killed_over_and_over_disturbs_no_child_twice(stage: Stage) -> None:
     """Twenty deaths in one roll, each after a few more writes; every successor starts with nothing remembered."""
     random, roll = Random(76), Roll(stage)
     names = ("f", "b", "e", "a", "d", "c", "g", "h")
@@ -92,10 +92,10 @@ async def test_a_hook_that_fails_for_one_revision_has_nothing_written(stage: Sta
             sick.add(revision)
             calls = stage.hook.count()
             await roll.want(**change)
-            await stage.hook.heard(about(revision), since=calls)
-            # Well again only now: whoever has not heard of the change yet would go on without the sick one.
+            await stage.hook.received(about(revision), since=calls)
+            # Healthy again only now: a process with a stale cache would go on without the unhealthy one.
             sick.intersection_update({revision})
-            await stage.until_told(stage.parent(), "SyncError", "the answer of sync hook")
+            await stage.until_event(stage.parent(), "SyncError", "the answer of sync hook")
             await stage.hook.called(stage.hook.count() + 2)
             assert _versions(await roll.parts(), await roll.revisions()) == before
 
@@ -130,8 +130,8 @@ async def test_a_parent_deleted_in_the_middle_leaves_nothing_behind(stage: Stage
 
         await stage.until_gone(stage.parent())
         # A garbage collector that has not heard of the kind yet takes a while.
-        await stage.until_listed("Part", lambda those: not those, roll.kind[0], patience=120)
-        await stage.until_listed("ControllerRevision", lambda those: not those, API, patience=120)
+        await stage.until_listed("Part", lambda those: not those, roll.kind[0], timeout=120)
+        await stage.until_listed("ControllerRevision", lambda those: not those, API, timeout=120)
     assert bool(stage.hook.on("/finalize")) == finalizes
 
 
@@ -251,3 +251,61 @@ async def test_a_hook_without_a_status_has_its_condition_written_and_one_with_it
 
         parent = await stage.client.get(stage.parent())
         assert [one["type"] for one in parent["status"]["conditions"]] == ["Other", "Updated"]
+
+
+@pytest.mark.parametrize("required", [True, False])
+async def test_the_condition_of_a_rollout_has_a_transition_time_where_the_parents_schema_requires_one(
+    stage: Stage, required: bool
+) -> None:
+    condition = {
+        "type": "object",
+        "properties": {
+            name: {"type": "string"} for name in ("type", "status", "reason", "message", "lastTransitionTime")
+        },
+        "required": ["type", "status", *(["lastTransitionTime"] if required else [])],
+    }
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    listed = {"type": "array", "items": condition}
+    status = {**anything, "properties": {"conditions": listed}}
+    await stage.given_kind(
+        "Timed", schema={"type": "object", "properties": {"spec": anything, "status": status}}
+    )
+    stage.hook.answer = lambda said: {
+        "children": [desired("ConfigMap", "c", data={"n": str(said["parent"]["spec"].get("n", 0))})]
+    }
+    timed = stage.parent(kind="Timed")
+
+    def is_updated(obj: Made | None) -> bool:
+        return obj is not None and (obj.get("status") or {}).get("observedGeneration") == meta.generation(obj)
+
+    async with stage.running():
+        await stage.given_composite(
+            "cc",
+            parentResource={"apiVersion": f"{stage.group}/v1", "resource": "timeds"},
+            childResources=config_maps("RollingInPlace"),
+        )
+        await stage.given_parent(kind="Timed")
+        first = await stage.until(timed, is_updated)
+        assert first is not None
+        (before,) = first["status"]["conditions"]
+        assert ("lastTransitionTime" in before) is required
+
+        stage.pass_time(minutes=1)
+        await stage.client.patch(timed, {"spec": {"n": 1}})
+        await stage.until(stage.at("ConfigMap", "c"), lambda obj: bool(obj and obj["data"]["n"] == "1"))
+        last = await stage.until(
+            timed,
+            lambda obj: (
+                is_updated(obj)
+                and bool(obj and obj["status"]["conditions"][0]["reason"] == "OnLatestRevision")
+            ),
+        )
+        assert last is not None
+        (after,) = last["status"]["conditions"]
+        if required:
+            assert after["lastTransitionTime"] > before["lastTransitionTime"]
+        else:
+            assert "lastTransitionTime" not in after
+        await stage.settled()
+        # Nothing is written again.
+        assert await stage.client.get(timed) == last

@@ -75,7 +75,7 @@ async def test_where_the_server_applies_what_it_will_not_have_changed_is_recreat
         await stage.given_parent()
         first = await stage.until_there(at)
         await stage.client.patch(stage.parent(), {"spec": {"n": 1}})
-        await stage.until_told(stage.parent(), "SyncError", "immutable")
+        await stage.until_event(stage.parent(), "SyncError", "immutable")
         assert (await stage.client.get(at))["data"] == {"k": "0"}
 
         await stage.client.patch(meta.ref(controller), {"spec": {"childResources": config_maps("Recreate")}})

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from lamina.client.client import Client
-from lamina.client.transport import Query, Response, Transport
+from lamina.client.transport.base import Query, Response, Transport
+from lamina.client.write_guard import WriteGuard
 from lamina.errors import Unreachable
 
 
@@ -25,8 +26,8 @@ class Wire:
     """
     Carries requests, and remembers them.
 
-    After `last` writes, if that is set, no answer comes back any more: whoever
-    sent them might as well have died, and `dead` says so. While `forgetful` is
+    After `last` writes, if that is set, no answer comes back any more, as if the
+    sender had died, and `dead` is set. While `forgetful` is
     set, a watch that takes up an older one hears that the server no longer
     keeps where it ended.
     """
@@ -65,6 +66,7 @@ class Wire:
         headers: Mapping[str, str],
         body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:
         if self.dead.is_set():
             await asyncio.get_running_loop().create_future()
@@ -79,14 +81,14 @@ class Wire:
             self.forgotten += 1
             return _Expired()
         answer = await self._transport.request(
-            method, path, query=query, headers=headers, body=body, streams=streams
+            method, path, query=query, headers=headers, body=body, streams=streams, guard=guard
         )
         if last_words:
             await asyncio.get_running_loop().create_future()
         return _Cuttable(answer, self._cut) if streams else answer
 
     async def close(self) -> None:
-        """The transport is somebody else's."""
+        """The transport is owned by the caller."""
 
 
 class _Expired:
@@ -122,7 +124,7 @@ class _Cuttable:
         pieces = aiter(self._answer.stream())
         broken = asyncio.create_task(self._cut.wait())
         try:
-            while True:
+            while not broken.done():
                 piece = asyncio.ensure_future(anext(pieces, None))
                 try:
                     await asyncio.wait((piece, broken), return_when=asyncio.FIRST_COMPLETED)
@@ -130,12 +132,12 @@ class _Cuttable:
                     if not piece.done():
                         piece.cancel()
                         await asyncio.wait((piece,))
-                if broken.done():
-                    raise Unreachable("the wire is cut")
-                arrived = piece.result()
-                if arrived is None:
-                    return
-                yield arrived
+                if not broken.done():
+                    arrived = piece.result()
+                    if arrived is None:
+                        return
+                    yield arrived
+            raise Unreachable("the wire is cut")
         finally:
             broken.cancel()
 

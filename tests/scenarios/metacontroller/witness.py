@@ -1,4 +1,4 @@
-"""Somebody who looks on: everything that happened to the objects of some kinds, in the order it happened."""
+"""A recorder of all events of the objects of some kinds, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lamina.objects import meta
 from lamina.objects.types import Made
-from tests.scenarios.metacontroller.stage import PATIENCE, Stage
+from tests.scenarios.metacontroller.stage import TIMEOUT, Stage
 
 
 class Seen(NamedTuple):
@@ -55,7 +55,7 @@ class Witness:
         def all_seen() -> bool:
             return wanted <= {(meta.uid(one.obj), meta.resource_version(one.obj)) for one in self._seen}
 
-        async with asyncio.timeout(PATIENCE), self._news:
+        async with asyncio.timeout(TIMEOUT), self._news:
             await self._news.wait_for(all_seen)
 
 

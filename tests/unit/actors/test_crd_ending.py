@@ -1,23 +1,25 @@
-"""How a CustomResourceDefinition ends."""
+"""The deletion of a CustomResourceDefinition with its objects."""
 
 from datetime import timedelta
 from typing import Any
 
-from lamina.actors.definitions import DEFINITIONS, FINALIZER
+from lamina.actors.crd_finalizer import DEFINITIONS, FINALIZER
 from lamina.actors.garbage import GARBAGE
-from lamina.core.plan import DeleteAll
+from lamina.core.model.plan import DeleteAll
 from lamina.errors import Forbidden, PlanFailed
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made
-from lamina.paper import Paper, planned, settle
-from lamina.paper.kinds import CONFIG_MAP, DEFINITION, WIDGET, make
+from lamina.simulation import SimulatedCluster, planned, settle
+from lamina.simulation.cluster.kinds import CONFIG_MAP, DEFINITION, WIDGET, make
 
 HOLD = ["ex.example.com/hold"]
 
 
-def definition(paper: Paper, *, established: bool = True, scope: str = "Namespaced", **more: Any) -> Made:
+def definition(
+    cluster: SimulatedCluster, *, established: bool = True, scope: str = "Namespaced", **more: Any
+) -> Made:
     accepted = {"type": "Established", "status": "True" if established else "False"}
-    return paper.create(
+    return cluster.create(
         make(
             DEFINITION,
             "widgets.ex.example.com",
@@ -36,115 +38,115 @@ def definition(paper: Paper, *, established: bool = True, scope: str = "Namespac
     )
 
 
-def terminating(paper: Paper, made: Made) -> tuple[str, str, str]:
-    found = conditions.find(paper.get(meta.ref(made))["status"]["conditions"], "Terminating")
+def terminating(cluster: SimulatedCluster, made: Made) -> tuple[str, str, str]:
+    found = conditions.find(cluster.get(meta.ref(made))["status"]["conditions"], "Terminating")
     assert found is not None
     return found["status"], found.get("reason", ""), found.get("message", "")
 
 
 def test_a_definition_takes_its_objects_along_from_every_namespace() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    paper.create(make(WIDGET, "one", "a"))
-    paper.create(make(WIDGET, "two", "b"))
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    cluster.create(make(WIDGET, "one", "a"))
+    cluster.create(make(WIDGET, "two", "b"))
 
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS)
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS)
 
-    assert paper.objects == {}
-    assert [action for action in paper.journal if isinstance(action, DeleteAll)] == [
+    assert cluster.objects == {}
+    assert [action for action in cluster.journal if isinstance(action, DeleteAll)] == [
         DeleteAll(kind=WIDGET, namespace="a"),
         DeleteAll(kind=WIDGET, namespace="b"),
     ]
 
 
 def test_an_object_that_is_held_holds_the_definition_and_that_is_said_first() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    held = paper.create(make(WIDGET, "one", "a", finalizers=HOLD))
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    held = cluster.create(make(WIDGET, "one", "a", finalizers=HOLD))
 
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS)
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS)
 
-    assert terminating(paper, widgets) == (
+    assert terminating(cluster, widgets) == (
         "True",
         "InstanceDeletionInProgress",
         "CustomResource deletion is in progress",
     )
-    assert meta.is_deleting(paper.get(meta.ref(held)))
+    assert meta.is_deleting(cluster.get(meta.ref(held)))
 
-    paper.patch(meta.ref(held), {"metadata": {"finalizers": None}})
-    settle(paper, DEFINITIONS)
+    cluster.patch(meta.ref(held), {"metadata": {"finalizers": None}})
+    settle(cluster, DEFINITIONS)
 
-    assert paper.objects == {}
+    assert cluster.objects == {}
 
 
 def test_after_a_minute_it_says_that_the_end_could_not_be_confirmed() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    held = paper.create(make(WIDGET, "one", "a", finalizers=HOLD))
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS)
-    assert planned(paper, DEFINITIONS, meta.ref(widgets)).look_again == timedelta(minutes=1)
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    held = cluster.create(make(WIDGET, "one", "a", finalizers=HOLD))
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS)
+    assert planned(cluster, DEFINITIONS, meta.ref(widgets)).requeue_after == timedelta(minutes=1)
 
-    paper.now += timedelta(minutes=2)
-    settle(paper, DEFINITIONS)
+    cluster.now += timedelta(minutes=2)
+    settle(cluster, DEFINITIONS)
 
-    assert terminating(paper, widgets)[1] == "InstanceDeletionCheck"
-    paper.patch(meta.ref(held), {"metadata": {"finalizers": None}})
-    settle(paper, DEFINITIONS)
-    assert paper.objects == {}
+    assert terminating(cluster, widgets)[1] == "InstanceDeletionCheck"
+    cluster.patch(meta.ref(held), {"metadata": {"finalizers": None}})
+    settle(cluster, DEFINITIONS)
+    assert cluster.objects == {}
 
 
 def test_a_definition_that_was_never_established_has_nothing_to_delete() -> None:
-    paper = Paper()
-    widgets = definition(paper, established=False, finalizers=HOLD)
+    cluster = SimulatedCluster()
+    widgets = definition(cluster, established=False, finalizers=HOLD)
 
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS)
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS)
 
-    assert terminating(paper, widgets) == ("False", "NeverEstablished", "resource was never established")
-    assert meta.finalizers(paper.get(meta.ref(widgets))) == HOLD
+    assert terminating(cluster, widgets) == ("False", "NeverEstablished", "resource was never established")
+    assert meta.finalizers(cluster.get(meta.ref(widgets))) == HOLD
 
 
-def test_somebody_elses_finalizer_keeps_the_definition_and_it_says_that_its_objects_are_gone() -> None:
-    paper = Paper()
-    widgets = definition(paper, finalizers=HOLD)
-    paper.create(make(WIDGET, "one", "a"))
+def test_another_finalizer_keeps_the_definition_and_it_says_that_its_objects_are_gone() -> None:
+    cluster = SimulatedCluster()
+    widgets = definition(cluster, finalizers=HOLD)
+    cluster.create(make(WIDGET, "one", "a"))
 
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS)
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS)
 
-    assert terminating(paper, widgets) == ("False", "InstanceDeletionCompleted", "removed all instances")
-    assert meta.finalizers(paper.get(meta.ref(widgets))) == HOLD
+    assert terminating(cluster, widgets) == ("False", "InstanceDeletionCompleted", "removed all instances")
+    assert meta.finalizers(cluster.get(meta.ref(widgets))) == HOLD
 
 
 def test_objects_that_memory_has_not_seen_are_asked_for_before_the_end() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    late = paper.create(make(WIDGET, "late", "a"))
-    paper.delete(meta.ref(widgets))
-    for action in planned(paper, DEFINITIONS, meta.ref(widgets)).actions:
-        paper.perform(action)
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    late = cluster.create(make(WIDGET, "late", "a"))
+    cluster.delete(meta.ref(widgets))
+    for action in planned(cluster, DEFINITIONS, meta.ref(widgets)).actions:
+        cluster.perform(action)
 
-    plan = planned(paper, DEFINITIONS, meta.ref(widgets), unseen=[meta.ref(late)])
+    plan = planned(cluster, DEFINITIONS, meta.ref(widgets), unseen=[meta.ref(late)])
 
     assert plan.actions == (DeleteAll(kind=WIDGET, namespace="a"),)
 
 
 def test_a_failure_to_delete_is_said_on_the_definition() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    paper.create(make(WIDGET, "one", "a"))
-    paper.delete(meta.ref(widgets))
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    cluster.create(make(WIDGET, "one", "a"))
+    cluster.delete(meta.ref(widgets))
 
     complaint = DEFINITIONS.complain(
-        paper.world(DEFINITIONS), meta.ref(widgets), PlanFailed([Forbidden("not today")]), paper.now
+        cluster.world(DEFINITIONS), meta.ref(widgets), PlanFailed([Forbidden("not today")]), cluster.now
     )
     for action in complaint.actions:
-        paper.perform(action)
+        cluster.perform(action)
 
-    assert terminating(paper, widgets) == (
+    assert terminating(cluster, widgets) == (
         "True",
         "InstanceDeletionFailed",
         "could not issue all deletes: not today",
@@ -152,22 +154,22 @@ def test_a_failure_to_delete_is_said_on_the_definition() -> None:
 
 
 def test_what_belongs_to_the_objects_of_a_definition_goes_with_them() -> None:
-    paper = Paper()
-    widgets = definition(paper)
-    widget = paper.create(make(WIDGET, "one", "a"))
-    paper.create(make(CONFIG_MAP, "child", "a", ownerReferences=[meta.owner_ref(widget)]))
+    cluster = SimulatedCluster()
+    widgets = definition(cluster)
+    widget = cluster.create(make(WIDGET, "one", "a"))
+    cluster.create(make(CONFIG_MAP, "child", "a", ownerReferences=[meta.owner_ref(widget)]))
 
-    paper.delete(meta.ref(widgets))
-    settle(paper, DEFINITIONS, GARBAGE)
+    cluster.delete(meta.ref(widgets))
+    settle(cluster, DEFINITIONS, GARBAGE)
 
-    assert paper.objects == {}
+    assert cluster.objects == {}
 
 
 def test_a_definition_that_stays_is_left_alone() -> None:
-    paper = Paper()
-    definition(paper)
-    paper.create(make(WIDGET, "one", "a"))
+    cluster = SimulatedCluster()
+    definition(cluster)
+    cluster.create(make(WIDGET, "one", "a"))
 
-    settle(paper, DEFINITIONS)
+    settle(cluster, DEFINITIONS)
 
-    assert paper.journal == []
+    assert cluster.journal == []

@@ -1,18 +1,18 @@
-"""Who has to leave a node with a taint, and when."""
+"""Which pods are evicted from a node with a taint, and when."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from lamina.actors.evicting import EVICTING, leaves_at
-from lamina.core.plan import Delete, Emit
+from lamina.actors.taint_eviction import EVICTING, evicted_at
+from lamina.core.model.plan import Delete, Emit
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
-from lamina.paper import START, Paper, planned
-from lamina.paper.kinds import KINDS, POD, kind, make
+from lamina.simulation import START, SimulatedCluster, planned
+from lamina.simulation.cluster.kinds import KINDS, POD, kind, make
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GONE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": stamp(NOW)}
@@ -44,7 +44,7 @@ def pod(*tolerations: Made, **status: Any) -> Made:
     ],
 )  # fmt: skip
 def test_a_pod_leaves_when_it_bears_its_node_no_longer(tolerations: list[Made], seconds: int | None) -> None:
-    leaves = leaves_at(pod(*tolerations), (GONE,), NOW)
+    leaves = evicted_at(pod(*tolerations), (GONE,), NOW)
 
     assert leaves == (None if seconds is None else NOW + timedelta(seconds=seconds))
 
@@ -52,27 +52,27 @@ def test_a_pod_leaves_when_it_bears_its_node_no_longer(tolerations: list[Made], 
 def test_of_several_taints_the_first_that_is_borne_no_longer_counts() -> None:
     taints = (GONE, {"key": "k", "effect": "NoExecute", "timeAdded": stamp(NOW)})
 
-    assert leaves_at(pod(bears(seconds=300)), taints, NOW) == NOW
+    assert evicted_at(pod(bears(seconds=300)), taints, NOW) == NOW
     both = pod(bears(seconds=300), bears("k", seconds=60))
-    assert leaves_at(both, taints, NOW) == NOW + timedelta(seconds=60)
+    assert evicted_at(both, taints, NOW) == NOW + timedelta(seconds=60)
 
 
 def test_a_taint_that_does_not_say_since_when_has_been_borne_since_the_pod_started() -> None:
     started = pod(bears(seconds=300), startTime=stamp(NOW - timedelta(seconds=100)))
     taint = {key: value for key, value in GONE.items() if key != "timeAdded"}
 
-    assert leaves_at(started, (taint,), NOW) == NOW + timedelta(seconds=200)
+    assert evicted_at(started, (taint,), NOW) == NOW + timedelta(seconds=200)
 
 
-def cluster(made: Made, *taints: Made) -> Paper:
-    paper = Paper(kinds=Kinds((*KINDS, NODE)))
-    paper.create(make(NODE, "n", spec={"taints": list(taints)}))
-    paper.create(made)
-    return paper
+def cluster_of(made: Made, *taints: Made) -> SimulatedCluster:
+    cluster = SimulatedCluster(kinds=Kinds((*KINDS, NODE)))
+    cluster.create(make(NODE, "n", spec={"taints": list(taints)}))
+    cluster.create(made)
+    return cluster
 
 
 def test_a_pod_is_told_why_it_goes_before_it_goes() -> None:
-    plan = planned(cluster(pod(), GONE), EVICTING, Ref("v1", "Pod", "default", "p"))
+    plan = planned(cluster_of(pod(), GONE), EVICTING, Ref("v1", "Pod", "default", "p"))
 
     [why, away] = plan.stages
     said, told = why.actions
@@ -91,10 +91,10 @@ def test_a_pod_is_told_why_it_goes_before_it_goes() -> None:
 
 def test_a_pod_that_may_stay_a_while_is_looked_at_again_then() -> None:
     taint = {**GONE, "timeAdded": stamp(START)}
-    plan = planned(cluster(pod(bears(seconds=300)), taint), EVICTING, Ref("v1", "Pod", "default", "p"))
+    plan = planned(cluster_of(pod(bears(seconds=300)), taint), EVICTING, Ref("v1", "Pod", "default", "p"))
 
     assert not plan.stages
-    assert plan.look_again == timedelta(seconds=300)
+    assert plan.requeue_after == timedelta(seconds=300)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_pod_that_may_stay_a_while_is_looked_at_again_then() -> None:
     ],
 )
 def test_others_are_left_alone(made: Made, taint: Made) -> None:
-    assert not planned(cluster(made, taint), EVICTING, Ref("v1", "Pod", "default", "p")).stages
+    assert not planned(cluster_of(made, taint), EVICTING, Ref("v1", "Pod", "default", "p")).stages

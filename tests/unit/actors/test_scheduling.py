@@ -1,28 +1,28 @@
-"""Where pods are put, and what is said of those that fit nowhere."""
+"""Where pods are bound, and the status of those that fit no node."""
 
 from typing import Any
 
 import pytest
 
-from lamina.actors.amounts import requested
+from lamina.actors.milli_resources import pod_requests
 from lamina.actors.nodes import nodes
 from lamina.actors.scheduling import SCHEDULING
-from lamina.core.plan import Emit, Post
+from lamina.core.model.plan import Emit, Post
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.quantities import thousandths
 from lamina.objects.types import Made, Ref
-from lamina.paper import Paper, planned, settle
-from lamina.paper.kinds import KINDS, NAMESPACE, POD, kind, make
+from lamina.simulation import SimulatedCluster, planned, settle
+from lamina.simulation.cluster.kinds import KINDS, NAMESPACE, POD, kind, make
 
 NODE = kind("v1", "Node", "nodes", namespaced=False)
 
 
-def cluster(*made: Made) -> Paper:
-    paper = Paper(kinds=Kinds((*KINDS, NODE)))
+def cluster_of(*made: Made) -> SimulatedCluster:
+    cluster = SimulatedCluster(kinds=Kinds((*KINDS, NODE)))
     for obj in made:
-        paper.create(obj)
-    return paper
+        cluster.create(obj)
+    return cluster
 
 
 def node(
@@ -37,36 +37,36 @@ def pod(name: str = "p", *, requests: dict[str, str] | None = None, **spec: Any)
     return make(POD, name, spec={"containers": [container], **spec}, status={"phase": "Pending"})
 
 
-def placed(paper: Paper) -> dict[str, str]:
-    return {meta.name(one): one["spec"].get("nodeName", "") for one in paper.listed(POD)}
+def placed(cluster: SimulatedCluster) -> dict[str, str]:
+    return {meta.name(one): one["spec"].get("nodeName", "") for one in cluster.listed(POD)}
 
 
-def refusal(paper: Paper, name: str = "p") -> str:
+def refusal(cluster: SimulatedCluster, name: str = "p") -> str:
     found = conditions.find(
-        paper.get(Ref("v1", "Pod", "default", name))["status"].get("conditions") or (), "PodScheduled"
+        cluster.get(Ref("v1", "Pod", "default", name))["status"].get("conditions") or (), "PodScheduled"
     )
     assert found is not None
     assert (found["status"], found["reason"]) == ("False", "Unschedulable")
     return found["message"]
 
 
-def told(paper: Paper) -> list[tuple[str, str]]:
-    return [(one.event["reason"], one.event["message"]) for one in paper.journal if isinstance(one, Emit)]
+def emitted(cluster: SimulatedCluster) -> list[tuple[str, str]]:
+    return [(one.event["reason"], one.event["message"]) for one in cluster.journal if isinstance(one, Emit)]
 
 
 def test_pods_are_spread_over_nodes_that_have_room() -> None:
-    paper = cluster(node("a"), node("b"), *(pod(f"p-{number}") for number in range(4)))
+    cluster = cluster_of(node("a"), node("b"), *(pod(f"p-{number}") for number in range(4)))
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert sorted(placed(paper).values()) == ["a", "a", "b", "b"]
-    assert ("Scheduled", "Successfully assigned default/p-0 to a") in told(paper)
+    assert sorted(placed(cluster).values()) == ["a", "a", "b", "b"]
+    assert ("Scheduled", "Successfully assigned default/p-0 to a") in emitted(cluster)
 
 
 def test_pods_that_come_together_are_placed_in_one_plan() -> None:
-    paper = cluster(node(), *(pod(f"p-{number}") for number in range(5)))
+    cluster = cluster_of(node(), *(pod(f"p-{number}") for number in range(5)))
 
-    plan = planned(paper, SCHEDULING, Ref("v1", "Pod", "", ""))
+    plan = planned(cluster, SCHEDULING, Ref("v1", "Pod", "", ""))
 
     assert sum(isinstance(action, Post) for action in plan.actions) == 5
 
@@ -87,9 +87,9 @@ def test_pods_that_come_together_are_placed_in_one_plan() -> None:
 def test_a_pod_that_fits_nowhere_is_told_why(
     made: Made, there: Made | None, reasons: str, freed: bool | None
 ) -> None:
-    paper = cluster(made, *([there] if there else []))
+    cluster = cluster_of(made, *([there] if there else []))
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
     after = (
         "1 No preemption victims found for incoming pod"
@@ -98,37 +98,39 @@ def test_a_pod_that_fits_nowhere_is_told_why(
     )
     rest = f". no new claims to deallocate, preemption: 0/1 nodes are available: {after}."
     expected = reasons if freed is None else f"0/1 nodes are available: {reasons}{rest}"
-    assert refusal(paper) == expected
-    assert told(paper) == [("FailedScheduling", expected)]
+    assert refusal(cluster) == expected
+    assert emitted(cluster) == [("FailedScheduling", expected)]
 
 
 def test_nodes_that_refuse_for_different_reasons_are_counted() -> None:
-    paper = cluster(pod(requests={"cpu": "5"}), node("a"), node("b"), node("c", unschedulable=True))
+    cluster = cluster_of(pod(requests={"cpu": "5"}), node("a"), node("b"), node("c", unschedulable=True))
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert refusal(paper).startswith(
+    assert refusal(cluster).startswith(
         "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu. "
     )
 
 
 def test_a_pod_that_waits_is_placed_once_there_is_room() -> None:
-    paper = cluster(node(), pod("first", requests={"cpu": "3"}), pod("second", requests={"cpu": "3"}))
-    settle(paper, SCHEDULING)
-    assert placed(paper) == {"first": "n", "second": ""}
+    cluster = cluster_of(node(), pod("first", requests={"cpu": "3"}), pod("second", requests={"cpu": "3"}))
+    settle(cluster, SCHEDULING)
+    assert placed(cluster) == {"first": "n", "second": ""}
 
-    paper.patch(Ref("v1", "Pod", "default", "first"), {"status": {"phase": "Succeeded"}})
-    settle(paper, SCHEDULING)
+    cluster.patch(Ref("v1", "Pod", "default", "first"), {"status": {"phase": "Succeeded"}})
+    settle(cluster, SCHEDULING)
 
-    assert placed(paper)["second"] == "n"
+    assert placed(cluster)["second"] == "n"
 
 
 def test_the_more_important_pod_is_placed_first() -> None:
-    paper = cluster(node(), pod("a", requests={"cpu": "3"}), pod("b", requests={"cpu": "3"}, priority=10))
+    cluster = cluster_of(
+        node(), pod("a", requests={"cpu": "3"}), pod("b", requests={"cpu": "3"}, priority=10)
+    )
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert placed(paper) == {"a": "", "b": "n"}
+    assert placed(cluster) == {"a": "", "b": "n"}
 
 
 @pytest.mark.parametrize(
@@ -152,11 +154,11 @@ def test_a_pod_chooses_among_nodes(spec: dict[str, Any], fits: bool) -> None:
     if "affinity" in spec:
         terms = {"nodeSelectorTerms": [{"matchExpressions": spec["affinity"]}]}
         spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
-    paper = cluster(node(labels={"zone": "east", "cores": "8"}), pod(**spec))
+    cluster = cluster_of(node(labels={"zone": "east", "cores": "8"}), pod(**spec))
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert bool(placed(paper)["p"]) is fits
+    assert bool(placed(cluster)["p"]) is fits
 
 
 @pytest.mark.parametrize(
@@ -172,11 +174,11 @@ def test_a_pod_chooses_among_nodes(spec: dict[str, Any], fits: bool) -> None:
 )  # fmt: skip
 def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(toleration: dict[str, str], tolerated: bool) -> None:
     taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
-    paper = cluster(node(taints=[taint]), pod(tolerations=[toleration]))
+    cluster = cluster_of(node(taints=[taint]), pod(tolerations=[toleration]))
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert bool(placed(paper)["p"]) is tolerated
+    assert bool(placed(cluster)["p"]) is tolerated
 
 
 def test_two_pods_do_not_share_a_port_of_the_node() -> None:
@@ -185,22 +187,22 @@ def test_two_pods_do_not_share_a_port_of_the_node() -> None:
         make(POD, name, spec={"containers": [{"name": "c", "ports": ports}]}, status={})
         for name in ("a", "b")
     ]
-    paper = cluster(node(), *made)
+    cluster = cluster_of(node(), *made)
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert sorted(placed(paper).values()) == ["", "n"]
-    assert "1 node(s) didn't have free ports for the requested pod ports" in refusal(paper, "b")
+    assert sorted(placed(cluster).values()) == ["", "n"]
+    assert "1 node(s) didn't have free ports for the requested pod ports" in refusal(cluster, "b")
 
 
 def test_a_settled_cluster_gives_an_empty_plan() -> None:
-    paper = cluster(node(), pod(), pod("big", requests={"cpu": "9"}))
-    settle(paper, SCHEDULING)
-    written = len(paper.journal)
+    cluster = cluster_of(node(), pod(), pod("big", requests={"cpu": "9"}))
+    settle(cluster, SCHEDULING)
+    written = len(cluster.journal)
 
-    settle(paper, SCHEDULING)
+    settle(cluster, SCHEDULING)
 
-    assert len(paper.journal) == written
+    assert len(cluster.journal) == written
 
 
 @pytest.mark.parametrize(
@@ -215,56 +217,60 @@ def test_a_pod_asks_for_what_it_needs_at_its_worst_moment() -> None:
     def asking(cpu: str, **more: str) -> Made:
         return {"resources": {"requests": {"cpu": cpu}}, **more}
 
-    assert requested({"containers": [asking("1"), asking("500m")]}) == {"cpu": 1500}
-    assert requested({"containers": [asking("1")], "initContainers": [asking("3")]}) == {"cpu": 3000}
+    assert pod_requests({"containers": [asking("1"), asking("500m")]}) == {"cpu": 1500}
+    assert pod_requests({"containers": [asking("1")], "initContainers": [asking("3")]}) == {"cpu": 3000}
     sidecar = asking("1", restartPolicy="Always")
-    assert requested({"containers": [asking("1")], "initContainers": [sidecar, asking("3")]}) == {"cpu": 4000}
-    assert requested({"containers": [{}], "overhead": {"cpu": "1"}}) == {"cpu": 1000}
+    assert pod_requests({"containers": [asking("1")], "initContainers": [sidecar, asking("3")]}) == {
+        "cpu": 4000
+    }
+    assert pod_requests({"containers": [{}], "overhead": {"cpu": "1"}}) == {"cpu": 1000}
 
 
 # ── nodes ──
 
 
-def simulated(count: int = 1) -> Paper:
-    return cluster(make(NAMESPACE, "kube-system"))
+def simulated(count: int = 1) -> SimulatedCluster:
+    return cluster_of(make(NAMESPACE, "kube-system"))
 
 
 def test_as_many_nodes_are_there_as_were_asked_for_and_all_are_ready() -> None:
-    paper = simulated()
+    cluster = simulated()
 
-    settle(paper, nodes(3))
+    settle(cluster, nodes(3))
 
-    there = paper.listed(NODE)
+    there = cluster.listed(NODE)
     assert [meta.name(one) for one in there] == ["sim-0", "sim-1", "sim-2"]
     assert all(conditions.is_true(one["status"]["conditions"], "Ready") for one in there)
     assert len({one["status"]["addresses"][0]["address"] for one in there}) == 3
 
 
 def test_a_node_that_is_new_to_its_server_loses_the_mark_of_one_that_is_not_ready() -> None:
-    paper = simulated()
-    settle(paper, nodes(1))
+    cluster = simulated()
+    settle(cluster, nodes(1))
     ref = Ref("v1", "Node", "", "sim-0")
-    paper.patch(ref, {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}})
+    cluster.patch(
+        ref, {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}
+    )
 
-    settle(paper, nodes(1))
+    settle(cluster, nodes(1))
 
-    assert "taints" not in paper.get(ref)["spec"]
+    assert "taints" not in cluster.get(ref)["spec"]
 
 
 def test_a_node_falls_silent_on_request_and_comes_back() -> None:
-    paper = simulated()
-    settle(paper, nodes(1))
+    cluster = simulated()
+    settle(cluster, nodes(1))
     ref = Ref("v1", "Node", "", "sim-0")
 
-    paper.patch(ref, {"metadata": {"annotations": {"sim/not-ready": "true"}}})
-    settle(paper, nodes(1))
-    silent = paper.get(ref)
+    cluster.patch(ref, {"metadata": {"annotations": {"sim/not-ready": "true"}}})
+    settle(cluster, nodes(1))
+    silent = cluster.get(ref)
     ready = conditions.find(silent["status"]["conditions"], "Ready")
     assert ready is not None
     assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
     assert [one["effect"] for one in silent["spec"]["taints"]] == ["NoSchedule", "NoExecute"]
 
-    paper.patch(ref, {"metadata": {"annotations": {"sim/not-ready": None}}})
-    settle(paper, nodes(1))
-    assert conditions.is_true(paper.get(ref)["status"]["conditions"], "Ready")
-    assert "taints" not in paper.get(ref)["spec"]
+    cluster.patch(ref, {"metadata": {"annotations": {"sim/not-ready": None}}})
+    settle(cluster, nodes(1))
+    assert conditions.is_true(cluster.get(ref)["status"]["conditions"], "Ready")
+    assert "taints" not in cluster.get(ref)["spec"]

@@ -1,4 +1,4 @@
-"""How to make any expression."""
+"""Strategies for expressions."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 expressions = st.recursive(st.one_of(names, names.map(".{}".format), literals), _compound, max_leaves=12)
-"""Texts that can be read, whatever they mean."""
+"""Texts with valid syntax."""

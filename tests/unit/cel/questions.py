@@ -1,4 +1,4 @@
-"""The questions whose answers cel-go and Kubernetes gave, and that are asked of ours."""
+"""The expressions whose results were recorded from cel-go and Kubernetes."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ VARIABLES: Final[dict[str, Type]] = {
     "a.b": INT,
     "a.b.c": STRING,
 }
-"""What the expressions of checks.txt may mention."""
+"""The declarations for the expressions of checks.txt."""
 
 SCHEMA: Final[dict[str, Any]] = json.loads((GOLDEN / "schema.json").read_text())
-"""What `self` is in the rules of rules.txt."""
+"""The type of `self` in the rules of rules.txt."""
 
 
 EVALUATED: Final[dict[str, Any]] = json.loads((GOLDEN / "evaluated.json").read_text())
-"""What the rules of verdicts.txt are evaluated on: a schema, an object and what it was before."""
+"""The input of the rules of verdicts.txt: a schema, an object and the old object."""
 
 
 def lines(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Names and types, before anything is evaluated."""
+"""The type checker: names and types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from lamina.cel.ast import Call, Checked, Ident, LiteralKind, Select, walk
 from lamina.cel.check import check
-from lamina.cel.declare import Constant, Environment, Function, Overload, Variable
+from lamina.cel.declarations import Constant, Environment, Function, Overload, Variable
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CheckError
 from lamina.cel.parse import parse
@@ -190,7 +190,12 @@ def test_kubernetes_refuses_literals_that_cannot_work(text: str, message: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["'%s %d'.format(['a', 1])", "[dyn(1), dyn('a')]", "{'a': dyn(1), 'b': dyn('c')}"]
+    ("text", "result"),
+    [
+        ("'%s %d'.format(['a', 1])", "string"),
+        ("[dyn(1), dyn('a')]", "list(dyn)"),
+        ("{'a': dyn(1), 'b': dyn('c')}", "map(string, dyn)"),
+    ],
 )
-def test_kubernetes_takes_mixed_literals_where_they_are_marked_or_formatted(text: str) -> None:
-    checked(text, KUBERNETES)
+def test_kubernetes_takes_mixed_literals_where_they_are_marked_or_formatted(text: str, result: str) -> None:
+    assert str(checked(text, KUBERNETES).result) == result

@@ -1,4 +1,4 @@
-"""Code that counts: it comes to what the steps come to, at the same cost, and stops at the same limit."""
+"""Generated code that counts: the same result and cost as the interpreter, and the same limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.cel.declare import Limits, Variable
+from lamina.cel.declarations import Limits, Variable
 from lamina.cel.environment import KUBERNETES
 from lamina.cel.errors import CostExceeded
 from lamina.cel.program import Program, compile_expression

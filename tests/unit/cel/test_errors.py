@@ -1,4 +1,4 @@
-"""How a complaint is shown."""
+"""The text of errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_has_no_place_is_shown_without_one() -> None:
     assert Issue(-1, "too long").shown(Source("x")) == "ERROR: <input>:-1:0: too long"
 
 
-def test_a_line_nobody_would_read_is_left_out() -> None:
+def test_a_line_that_is_too_long_to_read_is_left_out() -> None:
     assert Issue(0, "no").shown(Source("x" * 20_000)) == "ERROR: <input>:1:1: no"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.cel.declare import Variable
+from lamina.cel.declarations import Variable
 from lamina.cel.environment import KUBERNETES
 from lamina.cel.errors import CelError, EvaluationError
 from lamina.cel.program import compile_expression

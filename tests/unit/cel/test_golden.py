@@ -1,4 +1,4 @@
-"""What cel-go and Kubernetes say about an expression is what we say about it."""
+"""Results and errors of expressions are those of cel-go and Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lamina.cel.ast import Checked
 from lamina.cel.check import check
 from lamina.cel.cost.estimate import estimate
 from lamina.cel.cost.limits import cardinality
-from lamina.cel.declare import Environment, Variable
+from lamina.cel.data_adapter import adapter_of
+from lamina.cel.declarations import Environment, Variable
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CompileError, ConstantError, ParseError
 from lamina.cel.parse import parse
 from lamina.cel.program import compile_expression
 from lamina.cel.schema import declare
-from lamina.cel.seen import seen
 from lamina.cel.types import BOOL
 from tests.unit.cel.questions import CHECKS, EVALUATED, RULES, SCHEMA, SYNTAX, VARIABLES, VERDICTS, answers
 
@@ -84,7 +84,7 @@ def test_rules_come_to_what_kubernetes_comes_to_at_the_same_cost(recorded: dict[
     environment = KUBERNETES.extend(
         variables=[Variable("self", declared.type), Variable("oldSelf", declared.type)]
     )
-    sight = seen(declared.type)
+    sight = adapter_of(declared.type)
     assert sight is not None
     variables = {"self": sight(EVALUATED["object"]), "oldSelf": sight(EVALUATED["oldObject"])}
     try:

@@ -1,4 +1,4 @@
-"""The functions that only resource graphs have."""
+"""The functions of resource graphs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lamina.cel.declare import Variable
+from lamina.cel.declarations import Variable
 from lamina.cel.environment import GRAPH
 from lamina.cel.errors import CelError, EvaluationError
-from lamina.cel.export import exported
-from lamina.cel.library.places import CONDITIONS, OMIT, pacing
+from lamina.cel.export import to_json
+from lamina.cel.library.kro_scoped import CONDITIONS, OMIT, pacing
 from lamina.cel.program import compile_expression
 from lamina.cel.types import DYN
 
@@ -78,12 +78,12 @@ STATUS = GRAPH.extend(libraries=[CONDITIONS], variables=[Variable("obj", DYN)])
 def test_what_is_omitted_is_left_out_of_lists_and_maps() -> None:
     program = compile_expression("{'a': 1 > 2 ? 1 : omit(), 'b': [1, omit(), 3], 'c': null}", TEMPLATE)
 
-    assert exported(program.evaluate({})) == {"b": [1, 3], "c": None}
+    assert to_json(program.evaluate({})) == {"b": [1, 3], "c": None}
 
 
 def test_nothing_but_what_is_omitted_is_no_value_to_write() -> None:
     with pytest.raises(EvaluationError, match="type omit cannot be written as JSON"):
-        exported(compile_expression("omit()", TEMPLATE).evaluate({}))
+        to_json(compile_expression("omit()", TEMPLATE).evaluate({}))
 
 
 def test_what_belongs_to_one_place_is_unknown_elsewhere() -> None:

@@ -1,4 +1,4 @@
-"""From text to tokens."""
+"""The lexer."""
 
 from __future__ import annotations
 

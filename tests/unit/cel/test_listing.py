@@ -1,4 +1,4 @@
-"""Lists that are sets, and lists of entries with keys."""
+"""Lists of type set and map."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lamina.cel.declare import Variable
+from lamina.cel.data_adapter import adapter_of
+from lamina.cel.declarations import Variable
 from lamina.cel.environment import KUBERNETES
 from lamina.cel.program import compile_expression
 from lamina.cel.schema import declare
-from lamina.cel.seen import seen
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _ENTRY = {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "integer"}}}
@@ -42,7 +42,7 @@ def answer(text: str) -> Any:
         variables=[Variable("self", declared.type), Variable("oldSelf", declared.type)]
     )
     program = compile_expression(text, environment)
-    sight = seen(declared.type)
+    sight = adapter_of(declared.type)
     assert sight is not None
     variables = {"self": sight(ONE), "oldSelf": sight(REVERSED)}
     stepped = program.run(variables)
@@ -82,7 +82,7 @@ def test_what_is_null_is_absent() -> None:
     }
     declared = declare(schema)
     assert declared is not None
-    sight = seen(declared.type)
+    sight = adapter_of(declared.type)
     assert sight is not None
     given = {"a": None, "b": None}
     assert sight(given) == {"b": None}
@@ -92,4 +92,4 @@ def test_what_is_null_is_absent() -> None:
 def test_most_data_is_seen_as_it_is() -> None:
     declared = declare({"type": "object", "properties": {"plain": _TEXTS}})
     assert declared is not None
-    assert seen(declared.type) is None
+    assert adapter_of(declared.type) is None

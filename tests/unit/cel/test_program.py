@@ -1,4 +1,4 @@
-"""Expressions from text to answer: a caller's own functions, typed data, errors with places, budgets."""
+"""Programs: a caller's own functions, typed data, errors with positions, cost limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.cel.declare import Function, Limits, Overload, Variable
+from lamina.cel.declarations import Function, Limits, Overload, Variable
 from lamina.cel.environment import KUBERNETES, PLAIN
 from lamina.cel.errors import CompileError, CostExceeded, EvaluationError
 from lamina.cel.program import Program, compile_expression

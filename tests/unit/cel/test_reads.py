@@ -1,14 +1,14 @@
-"""What an expression looks at."""
+"""The references of an expression."""
 
 from __future__ import annotations
 
 import pytest
 
 from lamina.cel.check import check
-from lamina.cel.declare import Variable
+from lamina.cel.declarations import Variable
 from lamina.cel.environment import GRAPH, PLAIN
 from lamina.cel.parse import parse
-from lamina.cel.reads import reads
+from lamina.cel.references import reads
 from lamina.cel.types import DYN, STRING, Field, ObjectType
 
 

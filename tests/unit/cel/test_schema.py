@@ -1,4 +1,4 @@
-"""Types from OpenAPI schemas. What rules make of them is in `test_golden.py`."""
+"""Types of OpenAPI schemas; `test_golden.py` has rules with them."""
 
 from __future__ import annotations
 

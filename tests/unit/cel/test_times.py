@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.export import spelled
+from lamina.cel.export import duration_text
 from lamina.cel.times import Duration, parse_duration, parse_timestamp, timestamp, zone
 
 
@@ -29,7 +29,7 @@ def test_a_duration_is_read_and_printed(text: str, nanoseconds: int, printed: st
 
     assert found == Duration(nanoseconds)
     assert str(found) == printed
-    assert spelled(found) == spelt
+    assert duration_text(found) == spelt
 
 
 @pytest.mark.parametrize("text", ["", "1", "1d", "h", ".s", "1h-5m", "--1s", "1 h", "300000000h", "1e3s"])

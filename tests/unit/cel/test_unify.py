@@ -1,4 +1,4 @@
-"""Whether one type can stand for another."""
+"""Assignability of types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.cel.check.unify import Substitution, equivalent, is_assignable, most_general
+from lamina.cel.check.unify import Substitution, equivalent, most_general
 from lamina.cel.types import (
     ANY,
     BOOL,
@@ -64,7 +64,7 @@ POD = ObjectType("Pod")
     ],
 )
 def test_types_agree_as_the_checker_has_it(one: Type, other: Type, agree: bool) -> None:
-    assert is_assignable(one, other) is agree
+    assert Substitution().assignable(one, other) is agree
 
 
 def test_a_parameter_becomes_what_it_has_to_be() -> None:
@@ -92,7 +92,7 @@ def test_what_failed_leaves_no_trace() -> None:
     assert known.resolve(param("T")) == param("T")
 
 
-def test_parameters_nobody_bound_are_dyn_in_the_end() -> None:
+def test_unbound_parameters_are_dyn_in_the_end() -> None:
     assert Substitution().resolve(list_of(param("T")), to_dyn=True) == list_of(DYN)
 
 
@@ -125,8 +125,8 @@ types = st.recursive(
 
 @given(types)
 def test_every_type_agrees_with_itself_and_with_dyn(type_: Type) -> None:
-    assert is_assignable(type_, type_)
-    assert is_assignable(DYN, type_)
+    assert Substitution().assignable(type_, type_)
+    assert Substitution().assignable(DYN, type_)
     assert equivalent(type_, type_)
     assert most_general(type_, type_) is type_
 

@@ -1,4 +1,4 @@
-"""What is equal, what comes first, and what a key is, where Python thinks otherwise."""
+"""Equality, order and map keys, where Python's differ."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.numbers import UInt, general, shortest
+from lamina.cel.numbers import UInt, shortest
 from lamina.cel.operators import divide, index, modulo
-from lamina.cel.values import NONE, BoolMap, Optional, compare, contains, equal, find, make_map
+from lamina.cel.values import NONE, BoolMap, Optional, compare, contains, equal, find
+from lamina.objects.go_quote import format_float
 
 
 @pytest.mark.parametrize(
@@ -55,9 +56,8 @@ def test_numbers_are_ordered_across_their_types_and_nothing_else_is() -> None:
 
 
 def test_a_map_tells_true_from_one() -> None:
-    made = make_map([(True, "yes"), (1, "one"), (False, "no")])
+    made = BoolMap.of(iter([(True, "yes"), (1, "one"), (False, "no")]))
 
-    assert isinstance(made, BoolMap)
     assert list(made) == [True, 1, False]
     assert find(made, True) == (True, "yes")
     assert find(made, 1.0) == (True, "one")
@@ -99,5 +99,5 @@ def test_only_a_list_and_a_map_have_an_index() -> None:
     ],
 )  # fmt: skip
 def test_doubles_are_printed_as_go_prints_them(value: float, shown: str, plain: str) -> None:
-    assert general(value) == shown
+    assert format_float(value) == shown
     assert shortest(value) == plain

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from lamina.core.definitions import is_established, kinds_of, names_only
-from lamina.core.world import card, whole
+from lamina.core.crd.kinds import is_established, kinds_of, names_only
+from lamina.core.model.world import identity_only, whole
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind
 
@@ -45,11 +45,11 @@ def test_what_is_kept_of_a_definition_says_the_same_about_its_kinds_without_its_
     assert "managedFields" not in str(kept)
 
 
-def test_a_definition_nobody_has_accepted_is_not_established() -> None:
+def test_a_definition_that_is_not_accepted_is_not_established() -> None:
     assert not is_established({**definition(), "status": {}})
 
 
-def test_a_card_says_who_it_is_whose_it_is_and_whether_it_goes() -> None:
+def test_identity_only_keeps_names_owners_and_the_deletion() -> None:
     obj = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -57,14 +57,14 @@ def test_a_card_says_who_it_is_whose_it_is_and_whether_it_goes() -> None:
         "data": {"secret": "eA=="},
     }
 
-    assert card(obj) == {
+    assert identity_only(obj) == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "a", "uid": "u", "finalizers": ["x/y"]},
     }
 
 
-def test_a_whole_object_is_kept_but_for_who_wrote_what() -> None:
+def test_a_whole_object_is_kept_without_its_managed_fields() -> None:
     obj = {"metadata": {"name": "a", "managedFields": [{}]}, "data": {"a": "b"}}
 
     assert whole(obj) == {"metadata": {"name": "a"}, "data": {"a": "b"}}

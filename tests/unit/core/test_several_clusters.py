@@ -1,8 +1,8 @@
-"""What names a cluster: actions, changes, questions, and the pictures they are decided from."""
+"""Actions, changes, queries and views name the cluster they concern."""
 
 import pytest
 
-from lamina.core.plan import (
+from lamina.core.model.plan import (
     Action,
     Apply,
     Create,
@@ -15,12 +15,13 @@ from lamina.core.plan import (
     remove_finalizer,
     set_status,
 )
-from lamina.core.questions import Call, Follow, Question, Read, ReadAll, Rehearse, Review, asked_of
-from lamina.core.world import Change
+from lamina.core.model.queries import Call, DryRun, Follow, Query, Read, ReadAll, Review, answering_cluster
+from lamina.core.model.world import Change
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Ref
-from lamina.runtime.memory import Gone, Memory, Shelf
+from lamina.runtime.cache.indexer import DeletedUids, Indexer
+from lamina.runtime.cache.lister import Lister
 
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
 AT_HOME = Ref("v1", "ConfigMap", "default", "a")
@@ -60,38 +61,38 @@ def test_an_action_points_at_its_object_where_it_is(cluster: str) -> None:
 
 @pytest.mark.parametrize("cluster", ["", "hub"])
 def test_a_question_is_put_to_the_cluster_it_names(cluster: str) -> None:
-    asked: list[Question] = [
+    asked: list[Query] = [
         Read(AT_HOME._replace(cluster=cluster)),
         ReadAll(CONFIG_MAP, "default", cluster),
         Follow(kind=CONFIG_MAP, cluster=cluster),
-        Rehearse(obj={}, manager="m", key="k", cluster=cluster),
+        DryRun(obj={}, manager="m", key="k", cluster=cluster),
         Review(body={}, key="k", cluster=cluster),
     ]
 
-    assert {asked_of(one) for one in asked} == {cluster}
-    assert asked_of(Call(url="http://hook", body=b"", seconds=1.0, purpose="sync")) == ""
+    assert {answering_cluster(one) for one in asked} == {cluster}
+    assert answering_cluster(Call(url="http://hook", body=b"", seconds=1.0, purpose="sync")) == ""
 
 
-def test_the_same_rehearsal_on_another_cluster_or_as_somebody_else_is_another() -> None:
-    one = Rehearse(obj={"a": 1}, manager="m", key="k")
+def test_the_same_dry_run_on_another_cluster_or_as_another_user_is_another() -> None:
+    one = DryRun(obj={"a": 1}, manager="m", key="k")
 
-    assert one == Rehearse(obj={"b": 2}, manager="n", key="k")
-    assert len({one, *(Rehearse(obj={}, manager="m", key="k", **other) for other in _OTHERS)}) == 4
+    assert one == DryRun(obj={"b": 2}, manager="n", key="k")
+    assert len({one, *(DryRun(obj={}, manager="m", key="k", **other) for other in _OTHERS)}) == 4
 
 
 _OTHERS = ({"cluster": "hub"}, {"user": "ann"}, {"creates": True})
 
 
-def remembered(colour: str, others: dict[str, Memory]) -> Memory:
-    shelf = Shelf(CONFIG_MAP)
+def remembered(colour: str, others: dict[str, Lister]) -> Lister:
+    shelf = Indexer(CONFIG_MAP)
     shelf.put(made(colour))
-    memory = Memory(Gone(), others)
-    memory.arrange(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: shelf})
+    memory = Lister(DeletedUids(), others)
+    memory.set_indexers(Kinds([CONFIG_MAP]), {CONFIG_MAP.group_kind: shelf})
     return memory
 
 
 def test_every_picture_leads_to_every_other() -> None:
-    others: dict[str, Memory] = {}
+    others: dict[str, Lister] = {}
     home = remembered("red", others)
     others |= {"east": remembered("green", others), "west": remembered("blue", others)}
 
@@ -104,7 +105,7 @@ def test_every_picture_leads_to_every_other() -> None:
     assert meta.ref(home.on("east").get(AT_HOME) or {}) == AT_HOME
 
 
-def test_the_picture_of_a_cluster_that_nobody_knows_is_empty() -> None:
+def test_the_snapshot_of_an_unknown_cluster_is_empty() -> None:
     home = remembered("red", {})
     moon = home.on("moon")
 

@@ -1,4 +1,4 @@
-"""An object that several managers write, told step by step."""
+"""An object that several managers write, step by step."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lamina.merge.apply import Applied, Manager, apply, track_update
+from lamina.merge.field_ownership import Versions
 from lamina.merge.fieldset import paths, show
-from lamina.merge.ownership import Versions
 from lamina.merge.schema import Schema, compile_schema
 
 V1 = "ex.example.com/v1"
@@ -132,7 +132,7 @@ class Story:
         force: bool = False,
         subresource: str = "",
         version: str = V1,
-        untracked: Iterable[Sequence[str]] = (),
+        reset_fields: Iterable[Sequence[str]] = (),
         **parts: Any,
     ) -> Applied:
         """Apply the given parts of the object, and keep what comes of it."""
@@ -146,7 +146,7 @@ class Story:
             manager=Manager(manager, "Apply", version, subresource),
             force=force,
             now=self.now,
-            untracked=untracked,
+            reset_fields=reset_fields,
             versions=self.versions,
         )
         self._keep(outcome.obj, outcome.managed_fields)
@@ -158,7 +158,7 @@ class Story:
         *,
         subresource: str = "",
         version: str = V1,
-        untracked: Iterable[Sequence[str]] = (),
+        reset_fields: Iterable[Sequence[str]] = (),
         **parts: Any,
     ) -> list[dict[str, Any]]:
         """Write the object with the given parts in place of those it had, and keep what comes of it."""
@@ -171,7 +171,7 @@ class Story:
             self.schema,
             manager=Manager(manager, "Update", version, subresource),
             now=self.now,
-            untracked=untracked,
+            reset_fields=reset_fields,
             versions=self.versions,
         )
         self._keep(new, entries)

@@ -1,8 +1,8 @@
-"""Who owns what after an apply, and what becomes of the object."""
+"""Field ownership and the object after an apply."""
 
 import pytest
 
-from lamina.errors import BadRequest, Cause, Conflict, Unexplained
+from lamina.errors import BadRequest, Cause, Conflict, Unclassified
 from tests.unit.merge.stories import V1, Story, thing_with
 
 
@@ -62,7 +62,7 @@ def test_the_same_value_is_shared() -> None:
     assert "time" not in story.entries[0], "bob has changed nothing yet"
 
 
-def test_another_value_for_somebody_elses_field_is_a_conflict() -> None:
+def test_another_value_for_a_field_of_another_manager_is_a_conflict() -> None:
     story = Story()
     story.apply("alice", spec={"size": 3})
 
@@ -128,7 +128,7 @@ def test_what_is_no_longer_applied_goes() -> None:
     assert story.owned("alice") == [".spec.size"]
 
 
-def test_what_is_no_longer_applied_stays_when_somebody_else_owns_it() -> None:
+def test_what_is_no_longer_applied_stays_when_another_manager_owns_it() -> None:
     story = Story()
     story.apply("alice", spec={"size": 3, "color": "red"})
     story.apply("bob", spec={"color": "red"})
@@ -162,7 +162,7 @@ def test_elements_of_lists_come_and_go_with_their_appliers() -> None:
     assert story.spec == {"tags": ["x", "y"]}
 
 
-def test_an_element_goes_although_somebody_wrote_a_field_of_it() -> None:
+def test_an_element_goes_although_another_manager_wrote_a_field_of_it() -> None:
     story = Story()
     story.apply("alice", spec={"parts": [{"name": "a"}, {"name": "b"}]})
     story.update("ctl", spec={"parts": [{"name": "a", "value": "ctl"}, {"name": "b"}]})
@@ -248,7 +248,7 @@ def test_an_applier_and_an_updater_of_one_name_are_two_managers() -> None:
     assert story.owned("alice", "Update") == [".spec"]
 
 
-def test_without_entries_everything_belongs_to_whoever_came_before() -> None:
+def test_without_entries_everything_belongs_to_before_first_apply() -> None:
     story = Story()
     story.live = {
         "metadata": {"name": "web", "uid": "1", "labels": {"a": "b"}},
@@ -270,7 +270,7 @@ def test_without_entries_everything_belongs_to_whoever_came_before() -> None:
     assert story.owned("alice") == [".spec.size"]
 
 
-def test_what_the_server_keeps_is_nobodys_and_not_changed_by_an_apply() -> None:
+def test_what_the_server_keeps_has_no_owner_and_is_not_changed_by_an_apply() -> None:
     story = Story()
     story.apply("alice", metadata={"namespace": "ns", "labels": {"a": "1"}}, spec={"size": 1})
 
@@ -288,7 +288,7 @@ def test_what_the_server_keeps_is_nobodys_and_not_changed_by_an_apply() -> None:
 def test_fields_an_endpoint_cannot_change_are_not_owned() -> None:
     story = Story()
 
-    story.apply("alice", spec={"size": 1}, status={"ready": 1}, untracked=[["status"]])
+    story.apply("alice", spec={"size": 1}, status={"ready": 1}, reset_fields=[["status"]])
 
     assert story.owned("alice") == [".spec.size"]
 
@@ -362,7 +362,7 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(spec: dict[str, objec
     story = Story()
 
     for _ in range(2):
-        with pytest.raises(Unexplained) as refused:
+        with pytest.raises(Unclassified) as refused:
             story.apply("alice", spec=spec)
         assert refused.value.message == (
             f"failed to create typed patch object (/web; {V1}, Kind=Thing): {complaint}"

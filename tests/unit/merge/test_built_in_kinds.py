@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from lamina.errors import Conflict, Unexplained
+from lamina.errors import Conflict, Unclassified
 from lamina.merge.apply import Manager, apply, track_update
 from lamina.merge.schema import Schema, Schemas
-from lamina.server.builtin.definitions import definition
+from lamina.server.kinds.builtin.definitions import definition
 
 NOW = "2026-01-01T00:00:00Z"
 SCHEMAS = Schemas(definition)
@@ -80,7 +80,7 @@ def test_a_creator_does_not_own_the_structs_that_hold_what_it_wrote() -> None:
     }  # fmt: skip
 
 
-def test_nulls_and_zeros_that_are_always_written_are_nobodys() -> None:
+def test_nulls_and_zeros_that_are_always_written_have_no_owner() -> None:
     event = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "name": "p"},
@@ -136,7 +136,7 @@ def test_a_conflict_with_an_applier_and_an_updater() -> None:
 
 
 def test_where_the_kind_is_not_written_it_is_told_from_the_request() -> None:
-    with pytest.raises(Unexplained) as refused:
+    with pytest.raises(Unclassified) as refused:
         apply(
             None,
             {"metadata": {"name": "x", "namespace": "ns"}, "spec": {}},
@@ -201,7 +201,7 @@ def test_kubectl_may_change_what_kubectl_applied_and_keeps_its_note_up_to_date()
     )
 
 
-def test_but_not_what_somebody_changed_since() -> None:
+def test_but_not_what_was_changed_since() -> None:
     live = _client_side_applied({"a": "1", "b": "2"})
     changed = {**live, "data": {"a": "5", "b": "2"}}
     writer = Manager("other", "Update", "v1")
@@ -214,7 +214,7 @@ def test_but_not_what_somebody_changed_since() -> None:
     assert refused.value.message == 'Apply failed with 1 conflict: conflict with "other" using v1: .data.a'
 
 
-def test_and_nobody_else_may() -> None:
+def test_and_no_other_manager_may() -> None:
     live = _client_side_applied({"a": "1"})
 
     with pytest.raises(Conflict):

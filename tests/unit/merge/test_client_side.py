@@ -1,4 +1,4 @@
-"""What kubectl's own apply makes of an object: what was stated and is no more goes, and nothing else does."""
+"""kubectl's client-side apply removes fields that were applied and no longer are, and no others."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from lamina.merge.client_side import annotated, client_side
 from lamina.merge.last_applied import ANNOTATION
 from lamina.merge.schema import Schema
 from lamina.objects.types import Made
-from lamina.server.builtin.kinds import builtin_kinds
+from lamina.server.kinds.builtin.kinds import builtin_kinds
 from lamina.testing.builders import edited
 
 OPEN = Schema()
@@ -35,7 +35,7 @@ def pod_of(made: Made) -> Any:
     return made["spec"]["template"]["spec"]
 
 
-def test_a_container_that_is_not_stated_any_more_goes_and_one_of_somebody_elses_stays() -> None:
+def test_a_container_that_is_not_applied_any_more_goes_and_one_of_another_manager_stays() -> None:
     live = annotated(web(MAIN, {"name": "side", "image": "side:1"}))
     pod_of(live)["containers"].append({"name": "injected", "image": "mesh:1"})
 
@@ -78,7 +78,7 @@ def test_another_strategy_takes_what_was_filled_in_for_the_first_with_it() -> No
     assert same["spec"]["strategy"] == live["spec"]["strategy"]
 
 
-def test_lists_of_a_kind_that_nobody_knows_are_replaced() -> None:
+def test_lists_of_an_unknown_kind_are_replaced() -> None:
     before: Made = {"apiVersion": "example.com/v1", "kind": "Flock", "metadata": {"name": "f"}}
     live = annotated({**before, "spec": {"birds": [{"name": "a"}, {"name": "b"}], "size": 2}})
     live["spec"]["mine"] = True
@@ -96,7 +96,7 @@ def test_what_is_stated_as_it_was_changes_nothing_at_all() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])
-def test_where_nobody_remembers_what_was_applied_nothing_goes(text: str) -> None:
+def test_without_a_record_of_what_was_applied_nothing_goes(text: str) -> None:
     live = web(MAIN, {"name": "side", "image": "side:1"})
     live["metadata"]["annotations"] = {ANNOTATION: text}
 

@@ -122,14 +122,3 @@ def test_membership() -> None:
     assert not fieldset.has(B, ["f:a"])
     assert not fieldset.has(B, ["f:a", "f:b", "f:c"])
     assert not fieldset.has(B, [])
-
-
-def test_leaves_have_nothing_below_them() -> None:
-    assert fieldset.leaves(A_B) == B
-    assert fieldset.leaves(A) == A
-
-
-def test_what_is_under_an_element() -> None:
-    assert fieldset.under(A_B, "f:a") == fieldset.of(["b"])
-    assert fieldset.under(A, "f:a") == {}
-    assert fieldset.under(A, "f:z") == {}

@@ -1,4 +1,4 @@
-"""Stories that were told to kube-apiserver 1.35.4, told again."""
+"""Sequences of writes that were recorded with kube-apiserver 1.35.4."""
 
 import json
 from typing import Any
@@ -10,12 +10,12 @@ from lamina.merge.apply import Manager, apply, track_update
 from lamina.merge.schema import compile_schema
 from tests.unit.merge.golden.record_stories import SCHEMA, STORIES, VERSION
 
-_TOLD = [json.loads(line) for line in STORIES.read_text().splitlines()]
+_RECORDED = [json.loads(line) for line in STORIES.read_text().splitlines()]
 _SCHEMA = compile_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("steps", _TOLD, ids=lambda steps: str(steps[0]["stated"]["metadata"]["name"]))
-def test_everybody_owns_what_they_own_on_a_real_server(steps: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("steps", _RECORDED, ids=lambda steps: str(steps[0]["stated"]["metadata"]["name"]))
+def test_every_manager_owns_what_it_owns_on_a_real_server(steps: list[dict[str, Any]]) -> None:
     live: dict[str, Any] | None = None
     for step in steps:
         if step["kind"] == "apply":
@@ -34,7 +34,7 @@ def _applied(live: dict[str, Any] | None, step: dict[str, Any]) -> None:
             manager=Manager(step["manager"], "Apply", VERSION),
             force=step["force"],
             now=_time(step),
-            untracked=[["status"]],
+            reset_fields=[["status"]],
         )
 
     if step["code"] == 409:
@@ -67,7 +67,7 @@ def _tracked(live: dict[str, Any] | None, step: dict[str, Any]) -> None:
         _SCHEMA,
         manager=Manager(step["manager"], "Update", VERSION, "status" if status else ""),
         now=_time(step),
-        untracked=[["spec"]] if status else [["status"]],
+        reset_fields=[["spec"]] if status else [["status"]],
     )
     assert entries == answer["metadata"]["managedFields"]
 

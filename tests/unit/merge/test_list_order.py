@@ -1,4 +1,4 @@
-"""Where the elements of a merged list stand."""
+"""The order of a merged list."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_elements_that_cannot_be_told_apart_give_way_to_the_stated_one() -> None
     assert story.spec["parts"] == [{"name": "a", "value": "3"}, {"name": "b"}]
 
 
-def test_those_nobody_states_are_left_alone() -> None:
+def test_unapplied_elements_are_left_alone() -> None:
     story = Story()
     twice = [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]
     story.update("ctl", spec={"parts": twice})

@@ -1,4 +1,4 @@
-"""Merge patch, and how to make one."""
+"""Merge patch, and its creation."""
 
 from typing import Any
 

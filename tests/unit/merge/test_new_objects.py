@@ -1,4 +1,4 @@
-"""What a new object has: the same as a comparison with nothing finds."""
+"""The fields of a new object: the same as a comparison with an empty one finds."""
 
 import random
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from lamina.merge.compare import compare, everything
-from lamina.merge.node import UntypableError, node_of
 from lamina.merge.schema import Schema, Schemas
-from lamina.server.builtin.definitions import definition
+from lamina.merge.schema_node import UntypableError, node_of
+from lamina.server.kinds.builtin.definitions import definition
 
 SCHEMAS = Schemas(definition)
 KINDS = [

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lamina.merge.node import node_of
 from lamina.merge.schema import Schemas, compile_schema
+from lamina.merge.schema_node import node_of
 
 
 def _ref(name: str, **beside: Any) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def test_what_one_place_knows_about_a_definition_is_not_known_in_another() -> No
     }
     schemas = Schemas(definitions.__getitem__)
 
-    assert not node_of(schemas.named("One").properties["x"]).whole
-    assert node_of(schemas.named("Two").properties["x"]).whole
+    assert not node_of(schemas.named("One").properties["x"]).atomic
+    assert node_of(schemas.named("Two").properties["x"]).atomic
 
 
 def test_unknown_fields_are_kept_all_the_way_down_but_not_in_what_has_a_name() -> None:

@@ -1,13 +1,13 @@
-"""Strategic merge patch: what becomes of maps, of lists, and what directives do."""
+"""Strategic merge patch: maps, lists and directives."""
 
 from typing import Any
 
 import pytest
 
-from lamina.errors import BadRequest, Invalid, Unexplained
+from lamina.errors import BadRequest, Invalid, Unclassified
 from lamina.merge.patches import strategic_merge
 from lamina.merge.schema import Schemas, compile_schema
-from lamina.server.builtin.definitions import definition
+from lamina.server.kinds.builtin.definitions import definition
 
 DEPLOYMENT = Schemas(definition).named("io.k8s.api.apps.v1.Deployment")
 
@@ -243,7 +243,7 @@ def test_directives_do_not_end_up_in_new_elements() -> None:
     ],
 )  # fmt: skip
 def test_a_patch_that_is_not_well_formed_is_refused(target: Any, patch: Any, complaint: str) -> None:
-    with pytest.raises((BadRequest, Unexplained)) as refused:
+    with pytest.raises((BadRequest, Unclassified)) as refused:
         _merge(target, patch)
 
     assert refused.value.message == complaint

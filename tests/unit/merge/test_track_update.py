@@ -1,4 +1,4 @@
-"""Who owns what after a write that was no apply."""
+"""Field ownership after an update."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_a_writer_owns_what_it_changed_and_others_lose_it() -> None:
     assert story.owned("other", "Update") == [".spec.size"]
 
 
-def test_what_is_removed_is_nobodys() -> None:
+def test_what_is_removed_has_no_owner() -> None:
     story = Story()
     story.apply("alice", spec={"size": 1, "parts": [{"name": "a", "value": "1"}, {"name": "b"}]})
     then = story.now
@@ -74,7 +74,7 @@ def test_a_writer_keeps_what_it_wrote_before() -> None:
     assert story.entries[0]["time"] == story.now
 
 
-def test_the_order_of_a_list_is_nobodys() -> None:
+def test_the_order_of_a_list_has_no_owner() -> None:
     story = Story()
     story.update("ctl", spec={"tags": ["a", "b"], "parts": [{"name": "a"}, {"name": "b"}]})
     before = story.entries
@@ -108,7 +108,7 @@ def test_a_status_write_owns_status_under_its_own_entry() -> None:
     story = Story()
     story.update("ctl", spec={"size": 1})
 
-    story.update("ctl", subresource="status", status={"ready": 1}, spec={"size": 2}, untracked=[["spec"]])
+    story.update("ctl", subresource="status", status={"ready": 1}, spec={"size": 2}, reset_fields=[["spec"]])
 
     assert [(entry["manager"], entry.get("subresource")) for entry in story.entries] == [
         ("ctl", None),

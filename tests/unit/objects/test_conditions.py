@@ -2,7 +2,15 @@
 
 from datetime import UTC, datetime
 
-from lamina.objects.conditions import find, is_true, with_condition, without_condition
+from lamina.objects.conditions import (
+    find,
+    is_current,
+    is_true,
+    is_true_now,
+    with_condition,
+    without_condition,
+)
+from lamina.objects.types import Made
 
 _EARLY, _LATE = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
 
@@ -34,3 +42,15 @@ def test_a_condition_keeps_its_place_among_the_others() -> None:
     assert not is_true(changed, "A")
     assert is_true(changed, "B")
     assert find(without_condition(changed, "A"), "A") is None
+
+
+def test_a_condition_is_true_now_only_in_the_current_generation() -> None:
+    def obj(status: str, observed: int) -> Made:
+        found = {"type": "Ready", "status": status, "observedGeneration": observed}
+        return {"metadata": {"generation": 2}, "status": {"conditions": [found]}}
+
+    assert is_true_now(obj("True", 2), "Ready")
+    assert not is_true_now(obj("True", 1), "Ready")
+    assert not is_true_now(obj("False", 2), "Ready")
+    assert not is_true_now(obj("True", 2), "Other")
+    assert is_current({"type": "Ready", "status": "True"}, {"metadata": {}})

@@ -1,4 +1,4 @@
-"""Equal values have equal marks, and marks are safe in names."""
+"""Equal values have equal hashes, and hashes are safe in names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Paths find what kubectl's JSONPath finds."""
+"""Paths select what kubectl's JSONPath selects."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from lamina.objects.jsonpath import JsonPath, PathError, complaints
+from lamina.objects.jsonpath import JsonPath, PathError, column_path_errors
 
 _OBJ: dict[str, Any] = {
     "spec": {
@@ -70,9 +70,9 @@ def test_a_path_that_cannot_be_read_is_refused(path: str) -> None:
 
 
 def test_a_definition_looks_only_at_how_a_path_starts() -> None:
-    assert complaints("") == ["must not be empty"]
-    assert complaints("spec.a") == ["must be a simple json path starting with ."]
-    assert complaints(".spec[") == []
+    assert column_path_errors("") == ["must not be empty"]
+    assert column_path_errors("spec.a") == ["must be a simple json path starting with ."]
+    assert column_path_errors(".spec[") == []
 
 
 @given(text(alphabet=".[]*?()@'\"\\:,=!<>{}$ab01- ", max_size=20))

@@ -1,4 +1,4 @@
-"""Rules for names: what they let through, and the words they have for the rest."""
+"""Validation of names, with apimachinery's messages."""
 
 import pytest
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lamina.objects.printing import quoted, shown
+from lamina.objects.go_quote import quoted, shown
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Field selectors: terms, escapes, and what is wrong with the others."""
+"""Field selectors: terms, escapes, and errors."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Label selectors match what they say, and what makes no sense is refused in the server's own words."""
+"""Label selectors match as in Kubernetes, and invalid ones have kube-apiserver's messages."""
 
 import pytest
 from hypothesis import given

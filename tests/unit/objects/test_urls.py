@@ -1,4 +1,4 @@
-"""URLs are read as Kubernetes reads them."""
+"""URLs are parsed as in Go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds to be described: every built-in one, and custom ones by their CRD."""
+"""Kinds for tests of documents: all built-in ones, and custom ones by their CRD."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from lamina.merge.schema import Schema
-from lamina.server.builtin.catalogue import CATALOGUE, Resource
-from lamina.server.kind import Kind, Shape, Subresource
+from lamina.server.kinds.builtin.catalogue import CATALOGUE, Resource
+from lamina.server.kinds.kind import Kind, Shape, Subresource
 
 CRD_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 def _shape(*selectable: str) -> Shape:
-    """Return as much of a shape as descriptions look at."""
+    """Return the part of a shape that documents use."""
     return cast(Shape, SimpleNamespace(columns=(), field_labels=dict.fromkeys(selectable)))
 
 

@@ -1,11 +1,11 @@
-"""Bodies in."""
+"""Decoding of request bodies."""
 
 import pytest
 
 from lamina.errors import BadRequest, UnsupportedMediaType
-from lamina.server.body import parse
-from lamina.server.kind import Findings
-from lamina.server.yaml import YamlError, load_yaml
+from lamina.server.codec.body import parse
+from lamina.server.codec.yaml import YamlError, load_yaml
+from lamina.server.kinds.kind import Findings
 
 
 def test_a_missing_content_type_means_json() -> None:

@@ -1,4 +1,4 @@
-"""The server's own certificate authority."""
+"""The server's certificate authority."""
 
 import stat
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from lamina.server.certificates import ensure_certificates, identity_in
+from lamina.server.tls.certificates import certificate_identity, ensure_certificates
 
 
 def test_the_authority_is_made_once_and_kept(tmp_path: Path) -> None:
@@ -56,17 +56,17 @@ def test_a_client_certificate_says_who_it_is(tmp_path: Path) -> None:
 
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    who = identity_in(loaded.public_bytes(Encoding.DER))
+    who = certificate_identity(loaded.public_bytes(Encoding.DER))
 
     assert who is not None
     assert (who.name, who.groups) == ("jane", ("system:masters", "team", "system:authenticated"))
 
 
 def test_what_was_found_good_is_not_judged_again_until_something_changes(tmp_path: Path) -> None:
-    """Whoever judges certificates takes a large library for it: a second start does without."""
+    """The verification of certificates needs a large library, which a second start does without."""
     made = ensure_certificates(tmp_path, ["127.0.0.1"], "me", ())
     program = (
-        "import sys; from pathlib import Path; from lamina.server.certificates import ensure_certificates; "
+        "import sys; from pathlib import Path; from lamina.server.tls.certificates import ensure_certificates; "
         f"ensure_certificates(Path({str(tmp_path)!r}), sys.argv[1:], 'me', ()); "
         "print('cryptography' in sys.modules)"
     )

@@ -1,22 +1,20 @@
-"""Discovery says what is served, in the order and the words of Kubernetes."""
+"""Discovery documents, in Kubernetes' order and format."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import orjson
-import pytest
 
-from lamina.server.discovery import (
+from lamina.server.kinds.kind import Kind
+from lamina.server.openapi.discovery import (
     api_group,
     api_group_discovery_list,
     api_group_list,
     api_resource_list,
     api_versions,
     render,
-    version_rank,
 )
-from lamina.server.kind import Kind
 from tests.unit.server.served import crd, custom, every_built_in
 
 OBJECT = {"type": "object"}
@@ -32,20 +30,6 @@ def widgets() -> list[Kind]:
 
 def sent(document: Any) -> Any:
     return orjson.loads(render(document).body)
-
-
-@pytest.mark.parametrize(
-    "versions",
-    [
-        ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"],
-        ["v2", "v1", "v1beta1"],
-        ["v1", "v2beta2", "v2beta1", "v3alpha1", "V1", "v1gamma1"],
-    ],
-)
-def test_versions_stand_by_maturity_then_by_number(versions: list[str]) -> None:
-    turned = [*versions[2:], *versions[:2]]
-
-    assert sorted(turned, key=version_rank) == versions
 
 
 def test_the_core_has_one_version() -> None:

@@ -1,13 +1,13 @@
-"""What a body states as empty: held while it is judged, and gone afterwards."""
+"""Empty lists and maps of a body: present during validation, and removed afterwards."""
 
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from lamina.server.builtin.decode import decode
-from lamina.server.empties import Empty, restate, retract
-from lamina.server.kind import Findings
+from lamina.server.codec.empties import remove_empties, restore_empties
+from lamina.server.kinds.builtin.decode import decode
+from lamina.server.kinds.kind import Empty, Findings
 
 INGRESS = "networking/v1.Ingress"
 
@@ -26,9 +26,9 @@ INGRESS = "networking/v1.Ingress"
 def test_what_is_put_back_can_be_taken_away_again(obj: Any, empty: Empty, held: Any) -> None:
     before = deepcopy(obj)
 
-    done = restate(obj, [empty])
+    done = restore_empties(obj, [empty])
     assert obj == held
-    retract(done)
+    remove_empties(done)
 
     assert obj == before
 

@@ -1,14 +1,14 @@
-"""The rules of metadata: names, labels, owners, finalizers, and what a write may not change."""
+"""Validation of metadata: names, labels, owners, finalizers, and immutable fields."""
 
 from typing import Any
 
 import pytest
 
 from lamina.errors import Cause
-from lamina.server import metadata
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.fields import invalid_error, not_supported, required, too_long, too_many
-from lamina.server.kind import Kind
+from lamina.server.field_errors import not_supported, required, too_long, too_many
+from lamina.server.kinds import metadata
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.kind import Kind, invalid_error
 
 _KINDS = {kind.kind: kind for kind in builtin_kinds() if kind.preferred}
 
@@ -89,7 +89,7 @@ def test_a_built_in_kind_insists_on_qualified_finalizers() -> None:
     ]
 
 
-def test_a_custom_kind_is_warned_of_finalizers_anybody_could_have_named() -> None:
+def test_a_custom_kind_is_warned_of_finalizers_without_a_domain() -> None:
     old = {"metadata": {"finalizers": ["known"]}}
     new = {"metadata": {"finalizers": ["known", "a/b", "mine", "x.com", "foregroundDeletion"]}}
     why = "to avoid accidental conflicts with other finalizer writers"

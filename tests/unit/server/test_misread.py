@@ -1,8 +1,8 @@
-"""What is wrong with a JSON text, as Go says it."""
+"""Go's messages for JSON errors."""
 
 import pytest
 
-from lamina.server.misread import complaint, restored, summary
+from lamina.server.decode_errors import converter_error, json_syntax_error, summary
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ from lamina.server.misread import complaint, restored, summary
     ],
 )
 def test_a_text_is_refused_in_the_words_of_go(text: str, said: str) -> None:
-    assert complaint(text.encode()) == said
+    assert json_syntax_error(text.encode()) == said
 
 
 def test_a_byte_that_is_no_text_is_named_by_its_number() -> None:
-    assert complaint(b"\x9e") == "invalid character '\\u009e' looking for beginning of value"
+    assert json_syntax_error(b"\x9e") == "invalid character '\\u009e' looking for beginning of value"
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_a_body_is_shown_by_its_beginning(data: bytes, shown: str) -> None:
 def test_a_strategic_patch_is_refused_without_a_field(given: str, wanted: str, said: str) -> None:
     why = f"json: cannot unmarshal {given} into Go struct field X.a.b of type {wanted}"
 
-    assert restored(why) == said
-    assert restored("illegal base64 data at input byte 0") == "illegal base64 data at input byte 0"
+    assert converter_error(why) == said
+    assert converter_error("illegal base64 data at input byte 0") == "illegal base64 data at input byte 0"

@@ -1,9 +1,9 @@
-"""Which representation an answer takes."""
+"""Content negotiation."""
 
 import pytest
 
 from lamina.errors import NotAcceptable
-from lamina.server.negotiate import Wanted, negotiate
+from lamina.server.codec.negotiate import Representation, negotiate
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -27,7 +27,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     ],
 )
 def test_the_first_clause_that_can_be_served_wins(accept: str, media: str, form: str) -> None:
-    assert negotiate(accept) == Wanted(media, form)
+    assert negotiate(accept) == Representation(media, form)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""OpenAPI v3: what kubectl reads before it explains, validates and patches."""
+"""OpenAPI v3, as kubectl uses it for explain, validation and patches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from lamina.server.builtin.definitions import references
-from lamina.server.kind import Kind
-from lamina.server.openapi import OpenApi, address, caching
+from lamina.server.kinds.builtin.definitions import references
+from lamina.server.kinds.kind import Kind
+from lamina.server.openapi.v3 import OpenApi, address, caching
 from tests.unit.server.served import crd, custom, every_built_in
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"

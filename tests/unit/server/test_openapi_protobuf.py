@@ -1,4 +1,4 @@
-"""What /openapi/v2 says in protobuf is what it says in JSON."""
+"""/openapi/v2 in protobuf is equal to its JSON."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
-from lamina.server.openapi_protobuf import definition_bytes
-from lamina.server.openapi_v2 import Swagger
+from lamina.server.openapi.protobuf import definition_bytes
+from lamina.server.openapi.v2 import Swagger
 from tests.unit.server.served import crd, custom, every_built_in
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Read a message: number and value of each field, in the order of the wire."""
+    """Parse a message: number and value of each field, in order."""
     place = 0
 
     def varint() -> int:
@@ -46,7 +46,7 @@ def fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def one(message: bytes, *path: int) -> Any:
-    """Return what is found at field numbers that occur once each."""
+    """Return the value at a path of field numbers that occur once each."""
     found: Any = message
     for number in path:
         [found] = [value for at, value in fields(found) if at == number]
@@ -54,7 +54,7 @@ def one(message: bytes, *path: int) -> Any:
 
 
 def named(message: bytes, number: int) -> dict[str, bytes]:
-    """Return the entries of a map, which travels as pairs."""
+    """Return the entries of a map, which is encoded as pairs."""
     return {one(pair, 1).decode(): one(pair, 2) for at, pair in fields(message) if at == number}
 
 

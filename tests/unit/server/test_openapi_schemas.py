@@ -1,4 +1,4 @@
-"""What is published of a CRD's schema, in v3 and in v2."""
+"""The published schema of a CRD, in v3 and v2."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lamina.server.builtin.definitions import definition
-from lamina.server.openapi_schemas import as_v2, custom_schemas, custom_schemas_v2
+from lamina.server.kinds.builtin.definitions import definition
+from lamina.server.openapi.schemas import as_v2, custom_schemas, custom_schemas_v2
 from tests.unit.server.served import crd, custom
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -24,7 +24,7 @@ def published(schema: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def field(schema: dict[str, Any], required: list[str] | None = None) -> tuple[Any, Any]:
-    """Return what v3 and v2 say of a field that a CRD describes so."""
+    """Return the v3 and v2 form of a field with this schema."""
     whole: dict[str, Any] = {"type": "object", "properties": {"spec": schema}}
     if required:
         whole["required"] = required

@@ -1,4 +1,4 @@
-"""OpenAPI v2: one document, with the CRDs in it."""
+"""OpenAPI v2: one document, CRDs included."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from lamina.server.kind import Kind
-from lamina.server.openapi_v2 import Swagger
+from lamina.server.kinds.kind import Kind
+from lamina.server.openapi.v2 import Swagger
 from tests.unit.server.served import crd, custom, every_built_in
 
 

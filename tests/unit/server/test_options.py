@@ -1,10 +1,11 @@
-"""What a request asks beside its body."""
+"""The options of a request."""
 
 import pytest
 
 from lamina.errors import BadRequest, Invalid
-from lamina.server.options import deadline, go_duration, write_options
-from lamina.server.request import Request
+from lamina.server.admission.options import write_options
+from lamina.server.http.deadline import deadline
+from lamina.server.http.request import Request
 
 
 def request(query: str = "", agent: str = "kubectl/v1.35 (linux)") -> Request:
@@ -32,39 +33,6 @@ def test_nonsense_is_refused_by_the_name_of_the_option(query: str, field: str) -
 
     assert [cause.field for cause in refused.value.causes] == [field]
     assert refused.value.details["kind"] == "CreateOptions"
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("34s", 34.0), ("1h30m", 5400.0), ("1.5s", 1.5), ("100ms", 0.1), (".5s", 0.5), ("1.h", 3600.0), ("+2s", 2.0),
-     ("1h1m1s1ms1us1ns", 3661.001001001), ("1µs", 1e-6), ("0", 0.0), ("-0", 0.0), ("0s", 0.0), ("-1s", -1.0)],
-)  # fmt: skip
-def test_durations_are_those_of_go(text: str, seconds: float) -> None:
-    assert go_duration(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", 'invalid duration ""'),
-        ("-", 'invalid duration "-"'),
-        ("s", 'invalid duration "s"'),
-        (".s", 'invalid duration ".s"'),
-        (" 5s", 'invalid duration " 5s"'),
-        ("µs", r'invalid duration "\xc2\xb5s"'),
-        ('"', r'invalid duration "\""'),
-        ("99999999999h", 'invalid duration "99999999999h"'),
-        ("5", 'missing unit in duration "5"'),
-        ("5s5", 'missing unit in duration "5s5"'),
-        ("1e3s", 'unknown unit "e" in duration "1e3s"'),
-        ("1 s", 'unknown unit " s" in duration "1 s"'),
-    ],
-)
-def test_what_is_no_duration_is_complained_about_as_go_does(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError) as nonsense:
-        go_duration(text)
-
-    assert str(nonsense.value) == f"time: {complaint}"
 
 
 def test_a_deadline_is_what_the_request_allows() -> None:

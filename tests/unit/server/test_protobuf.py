@@ -1,4 +1,4 @@
-"""Protobuf bodies become the JSON that Go would have written."""
+"""Protobuf bodies are decoded to the JSON that Go would encode."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.errors import BadRequest
-from lamina.server.builtin.tables import table
-from lamina.server.protobuf import MAGIC, decode
-from lamina.server.protobuf_forms import FORMS, RAW
+from lamina.server.codec.protobuf import MAGIC, decode
+from lamina.server.codec.protobuf_forms import FORMS, RAW
+from lamina.server.kinds.builtin.tables import table
 from tests.unit.server.wire import encode, envelope, kinds, message_of, objects, sized, varint
 
 CONFIG_MAP = ("v1", "ConfigMap")
@@ -62,7 +62,7 @@ def test_noise_gives_an_object_or_a_bad_request(noise: bytes, kind: tuple[str, s
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 @given(data=st.data())
-def test_a_damaged_message_gives_an_object_or_a_bad_request(data: st.DataObject) -> None:
+def test_a_damaged_message_raises_nothing_but_a_bad_request(data: st.DataObject) -> None:
     api_version, kind = data.draw(st.sampled_from(kinds()))
     body = bytearray(sent(api_version, kind, data.draw(objects(message_of(api_version, kind)))))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -97,16 +97,16 @@ def test_a_config_map_as_kubectl_sends_it() -> None:
 @pytest.mark.parametrize(
     ("kind", "obj", "shown"),
     [
-        # A pointer to zero was meant; what stands there anyway was not.
+        # A pointer to zero was set; a zero without a pointer was not.
         (("v1", "ConfigMap"), {"data": {}, "immutable": False}, {"metadata": {}, "immutable": False}),
         (("v1", "ConfigMap"), {"metadata": {"name": "", "generation": 0}}, {"metadata": {}}),
         (("v1", "DeleteOptions"), {"gracePeriodSeconds": 0, "dryRun": []}, {"gracePeriodSeconds": 0}),
         (("apps/v1", "DeleteOptions"), {"preconditions": {}}, {"preconditions": {}}),
-        # JSON always shows a struct, and fields that must be there.
+        # JSON always has structs and required fields.
         (("rbac.authorization.k8s.io/v1", "Role"), {}, {"metadata": {}, "rules": None}),
         (("v1", "Binding"), {}, {"metadata": {}, "target": {}}),
         (("autoscaling/v1", "Scale"), {}, {"metadata": {}, "spec": {}, "status": {"replicas": 0}}),
-        # Inlined fields are the parent's.
+        # Inlined fields belong to the parent.
         (
             ("v1", "PodTemplate"),
             {"template": {"spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}}},
@@ -118,7 +118,7 @@ def test_a_config_map_as_kubectl_sends_it() -> None:
                 },
             },
         ),
-        # No time is null, and 1970 is a time.
+        # An absent time is null, and 1970 is a time.
         (
             ("coordination.k8s.io/v1", "Lease"),
             {"spec": {"renewTime": None, "acquireTime": "1970-01-01T00:00:00.000000Z"}},

@@ -1,8 +1,8 @@
-"""Paths to what they are about."""
+"""Parsing of API paths."""
 
 import pytest
 
-from lamina.server.routes import Path, take_apart
+from lamina.objects.api_paths import Path, parse_resource_path
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from lamina.server.routes import Path, take_apart
     ],
 )
 def test_a_resource_path_is_taken_apart(path: str, parts: Path) -> None:
-    assert take_apart(path) == parts
+    assert parse_resource_path(path) == parts
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_resource_path_is_taken_apart(path: str, parts: Path) -> None:
      "/healthz/ping", "/openapi/v3/apis/apps/v1", "/api/v1//configmaps"],
 )  # fmt: skip
 def test_any_other_path_is_none(path: str) -> None:
-    assert take_apart(path) is None
+    assert parse_resource_path(path) is None

@@ -1,4 +1,4 @@
-"""The tables are made by reading Go and .proto files; here, of a module made up for the purpose."""
+"""The tables are generated from Go and .proto files; here, of a made-up module."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_sentences_about_fields_are_read(tmp_path: Path) -> None:
 
 
 def test_tables_are_compressed_json() -> None:
-    from lamina.server.builtin.tables import DATA
+    from lamina.server.kinds.builtin.tables import DATA
 
     for path in DATA.glob("*.z"):
         assert zlib.decompress(path.read_bytes())[:1] == b"{"

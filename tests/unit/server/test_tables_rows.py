@@ -1,4 +1,4 @@
-"""Tables: durations, columns that are paths, and what a row carries along."""
+"""Tables: durations, JSONPath columns, and the objects in rows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from lamina.errors import BadRequest
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.tables import PathColumns, human_duration, since, table
+from lamina.server.codec.tables import table
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.columns import PathColumns, human_duration, since
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

@@ -1,4 +1,4 @@
-"""Writes protobuf the way Go does, from the table the decoder reads; and makes any object of any kind."""
+"""Encodes protobuf as Go does, from the decoder's table; and generates objects of any kind."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from lamina.server.builtin.tables import table
-from lamina.server.protobuf import MAGIC
-from lamina.server.protobuf_forms import FORMS, RAW
+from lamina.server.codec.protobuf import MAGIC
+from lamina.server.codec.protobuf_forms import FORMS, RAW
+from lamina.server.kinds.builtin.tables import table
 
 JSONSCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -76,7 +76,7 @@ def sized(number: int, data: bytes) -> bytes:
 
 
 def encode(message: str, obj: Any) -> bytes:
-    """Write every field that is no pointer, zero or not; a pointer only where the object has the field."""
+    """Encode every field that is no pointer, zero or not; a pointer only if the object has the field."""
     made = b""
     for number, name, flag, written in fields(message):
         if flag == "^":
@@ -154,7 +154,7 @@ _ZEROS: dict[str, Any] = {"string": "", "bytes": "", "int32": 0, "int64": 0, "do
 
 @st.composite
 def objects(draw: st.DrawFn, message: str, depth: int = 0) -> dict[str, Any]:
-    """Return an object of a message as Go writes it in JSON."""
+    """Return an object of a message, in Go's JSON encoding."""
     obj: dict[str, Any] = {}
     for _, name, flag, written in fields(message):
         if flag == "^":
@@ -180,7 +180,7 @@ def _many(written: str, depth: int) -> st.SearchStrategy[Any]:
 
 
 def _zero(written: str) -> Any:
-    """Return what JSON shows of a value that nobody set; of a struct, the fields it always shows."""
+    """Return the JSON of an unset value; of a struct, the fields that are always written."""
     short = written.rpartition(".")[2]
     if short in FORMS or short in RAW or written in _ZEROS:
         return {"Quantity": "0", "IntOrString": 0}.get(short, _ZEROS.get(written))

@@ -1,19 +1,18 @@
 """
-What simulated objects go through, as data.
+Stages: the lifecycle of simulated objects, as data (kwok's Stage).
 
-A stage says which objects it is for, how long they take to come to it, and
-what is different then. `defaults.yaml` has those that stand in for kubelets;
-a user's own file takes their place.
+A stage has a selector, a delay, and the changes it makes. `defaults.yaml` has the
+stages that simulate kubelets; a user's file replaces them.
 """
 
-from lamina.actors.stages.controller import staging
-from lamina.actors.stages.reading import read_stages
+from lamina.actors.stages.controller import stages_controller
+from lamina.actors.stages.parse import read_stages
 from lamina.actors.stages.stage import Stage
 
-__all__ = ["DEFAULTS", "READY_MADE", "Stage", "read_stages", "staging"]
+__all__ = ["DEFAULTS", "READY_MADE", "Stage", "read_stages", "stages_controller"]
 
 DEFAULTS = "defaults.yaml"
-"""The file in this folder that has the stages one gets without asking."""
+"""The file in this folder with the default stages."""
 
 READY_MADE = "defaults.json"
-"""The same stages, read already: `make stages` writes it, and a test holds the two together."""
+"""The same stages as JSON, which parses faster: `make stages` writes it, and a test compares the two."""

@@ -1,4 +1,4 @@
-"""Stages as a controller: the kinds they are for, followed, and each object taken from stage to stage."""
+"""The controller of stages: watches the kinds of its stages, and plays the stages that are due."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from lamina.actors.nodes import is_ready
 from lamina.actors.stages import planner
-from lamina.actors.stages.failures import PLACE, afflicted, failures_in
+from lamina.actors.stages.failures import FAILURES_REF, failures_in, with_failures
 from lamina.actors.stages.stage import Stage
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.events import warning
-from lamina.core.plan import NOTHING, Emit, Plan, change, one_stage
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World, whole
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.events import warning
+from lamina.core.model.plan import NOTHING, Emit, Plan, change, one_stage
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World, whole
 from lamina.objects import conditions, meta
 from lamina.objects.types import GroupKind, Obj, Ref
 
@@ -25,7 +25,7 @@ _POD, _NODE = GroupKind("", "Pod"), GroupKind("", "Node")
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One object, the stages for its kind and, if it is a pod, the node it is on."""
+    """One object, the stages of its kind and, if it is a pod, its node."""
 
     obj: Obj
     stages: tuple[Stage, ...]
@@ -34,8 +34,8 @@ class View(Struct, frozen=True, kw_only=True):
     below: str = "status"
 
 
-def staging(stages: Sequence[Stage]) -> Controller[View]:
-    """Return the controller that takes objects through stages."""
+def stages_controller(stages: Sequence[Stage]) -> Controller[View]:
+    """Return the controller that plays these stages."""
     by_kind: dict[GroupKind, tuple[Stage, ...]] = {}
     for one in stages:
         by_kind[one.kind] = (*by_kind.get(one.kind, ()), one)
@@ -48,13 +48,13 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
             return None
         node = None
         if kind == _POD:
-            # A pod is somebody's business once it has a node, and if that node is there.
+            # Without a node that exists, no kubelet runs the pod.
             name = (obj.get("spec") or {}).get("nodeName")
             node = world.get(Ref("v1", "Node", "", name)) if name else None
             if node is None:
                 return None
-            if failures := failures_in(world.get(PLACE)):
-                obj = afflicted(obj, failures)
+            if failures := failures_in(world.get(FAILURES_REF)):
+                obj = with_failures(obj, failures)
         served = world.kinds.preferred(kind)
         return View(
             obj=obj,
@@ -65,12 +65,19 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
         )
 
     watches = [
-        Watch(selects=only(*kind), concerns=_placed if kind == _POD else itself, keep=whole)
+        Watch(selects=only(*kind), enqueue=_enqueue_assigned if kind == _POD else itself, keep=whole)
         for kind in by_kind
     ]
     if _POD in by_kind:
-        watches.append(Watch(selects=only(*_NODE), concerns=_its_pods, keep=whole))
-        watches.append(Watch(selects=only("", PLACE.kind), concerns=_all_pods, keep=whole, named=PLACE.name))
+        watches.append(Watch(selects=only(*_NODE), enqueue=_enqueue_pods_of_node, keep=whole))
+        watches.append(
+            Watch(
+                selects=only("", FAILURES_REF.kind),
+                enqueue=_enqueue_all_pods,
+                keep=whole,
+                named=FAILURES_REF.name,
+            )
+        )
     return Controller(
         name="stages", watches=tuple(watches), gather=gather, plan=plan, manager=KUBELET, at_once=16
     )
@@ -78,21 +85,21 @@ def staging(stages: Sequence[Stage]) -> Controller[View]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     if view.node is not None and not is_ready(view.node):
-        return _abandoned(view.obj, now)
+        return _mark_not_ready(view.obj, now)
     return planner.plan(view.obj, view.node, view.stages, now, by=KUBELET, runs=view.runs, below=view.below)
 
 
-def _abandoned(pod: Obj, now: datetime) -> Plan:
-    """Say of a pod whose kubelet is silent that it is not ready; nothing else happens to it."""
-    said = (pod.get("status") or {}).get("conditions") or ()
-    ready = conditions.find(said, "Ready")
+def _mark_not_ready(pod: Obj, now: datetime) -> Plan:
+    """Mark a pod on a node that is not ready as not ready; its stages pause."""
+    current = (pod.get("status") or {}).get("conditions") or ()
+    ready = conditions.find(current, "Ready")
     if ready is None or ready["status"] == "False":
         return NOTHING
     made = [
         {**one, "status": "False", "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
         if one["type"] == "Ready"
         else one
-        for one in said
+        for one in current
     ]
     event = warning(
         pod,
@@ -103,26 +110,26 @@ def _abandoned(pod: Obj, now: datetime) -> Plan:
         occasion=meta.resource_version(pod),
     )
     return one_stage(
-        "mark it",
+        "write status",
         [change(pod, {"status": {"conditions": made}}, subresource="status"), Emit(event=event)],
-        because="nobody runs its node",
+        because="its node is not ready",
     )
 
 
-def _placed(world: World, change: Change) -> Iterable[Ref]:
-    """A change to a pod concerns it once it has a node: until then it is nobody's business."""
+def _enqueue_assigned(world: World, change: Change) -> Iterable[Ref]:
+    """A changed pod is enqueued once it has a node."""
     return (change.ref,) if change.obj["spec"].get("nodeName") else ()
 
 
-def _all_pods(world: World, change: Change) -> Iterable[Ref]:
-    """What fails from now on, or does not fail any more, concerns every pod that is on a node."""
-    if change.ref != PLACE:
+def _enqueue_all_pods(world: World, change: Change) -> Iterable[Ref]:
+    """Changed failures enqueue every pod that has a node."""
+    if change.ref != FAILURES_REF:
         return ()
     return [meta.ref(pod) for pod in world.every(_POD) if (pod.get("spec") or {}).get("nodeName")]
 
 
-def _its_pods(world: World, change: Change) -> Iterable[Ref]:
-    """A node that is new, gone, or ready where it was not concerns the pods on it."""
+def _enqueue_pods_of_node(world: World, change: Change) -> Iterable[Ref]:
+    """A node that is new, deleted, or has changed its readiness enqueues its pods."""
     before, after = change.before, change.after
     if before is not None and after is not None and is_ready(before) == is_ready(after):
         return ()

@@ -1,10 +1,10 @@
 """
-Pods of an image that fail, because an object says so.
+Simulated failures of pods by their image, from a ConfigMap.
 
-The ConfigMap `sim-failures` in `kube-system` has an entry for each failure: which
-image, what share of its pods, and how. A pod among them is taken for one that
-asks for its failure itself, by annotations; which pods are among a share depends
-on their uid and on the failure alone. What makes no sense is nobody's failure.
+The ConfigMap `sim-failures` in `kube-system` has an entry for each failure: the
+image, the share of its pods, and how they fail. A selected pod is treated as if
+it had the annotations that cause the failure; which pods are selected depends on
+their uid and the failure's name alone. Invalid entries are ignored.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lamina.actors.stages.stage import chance, share_of
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
-PLACE = Ref("v1", "ConfigMap", "kube-system", "sim-failures")
-MARKS = (
+FAILURES_REF = Ref("v1", "ConfigMap", "kube-system", "sim-failures")
+ANNOTATIONS = (
     "sim/complete-after",
     "sim/crash-share",
     "sim/exit-code",
@@ -30,32 +30,32 @@ MARKS = (
     "sim/ready-probability",
     "sim/unready-after",
 )
-"""The annotations of a pod that the usual stages heed."""
+"""The annotations of a pod that the default stages read."""
 
 
-class How(StrEnum):
+class FailureMode(StrEnum):
     """How pods fail."""
 
     CRASH = "crash"
     UNREADY = "unready"
 
 
-_SAID: Mapping[How, Mapping[str, str]] = {
-    How.CRASH: {"sim/crash-share": "1"},
-    How.UNREADY: {"sim/unready-after": "0s"},
+_ANNOTATIONS_OF: Mapping[FailureMode, Mapping[str, str]] = {
+    FailureMode.CRASH: {"sim/crash-share": "1"},
+    FailureMode.UNREADY: {"sim/unready-after": "0s"},
 }
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Pods of an image, or of any that a pattern with `*` fits, of which a share fails."""
+    """A failure of a share of the pods whose image matches; `image` may be a pattern with `*`."""
 
     name: str
     image: str
     share: float
-    how: How
+    how: FailureMode
 
-    def hits(self, pod: Obj) -> bool:
-        """Say whether a pod is among those that fail."""
+    def affects(self, pod: Obj) -> bool:
+        """Say whether a pod fails."""
         containers = (pod.get("spec") or {}).get("containers") or ()
         return any(self._is_of(one.get("image") or "") for one in containers) and (
             self.share >= 1 or chance(pod, self.name) < self.share
@@ -66,7 +66,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 def failures_in(config_map: Obj | None) -> tuple[Failure, ...]:
-    """Return the failures that an object asks for."""
+    """Return the failures in a ConfigMap."""
     if config_map is None:
         return ()
     found = (_failure(name, text) for name, text in sorted((config_map.get("data") or {}).items()))
@@ -75,19 +75,21 @@ def failures_in(config_map: Obj | None) -> tuple[Failure, ...]:
 
 def _failure(name: str, text: str) -> Failure | None:
     try:
-        said = json.loads(text)
-        how, image = How(said.get("how") or How.CRASH), said["image"]
+        annotations = json.loads(text)
+        how, image = FailureMode(annotations.get("how") or FailureMode.CRASH), annotations["image"]
     except (ValueError, AttributeError, KeyError, TypeError):
         return None
     if not isinstance(image, str) or not image:
         return None
-    return Failure(name=name, image=image, share=share_of(said.get("share"), otherwise=1.0), how=how)
+    return Failure(name=name, image=image, share=share_of(annotations.get("share"), otherwise=1.0), how=how)
 
 
-def afflicted(pod: Obj, failures: Sequence[Failure]) -> Obj:
-    """Return a pod as one that asks for what is to befall it; what it asks for itself stands."""
-    said: dict[str, str] = {}
+def with_failures(pod: Obj, failures: Sequence[Failure]) -> Obj:
+    """Return a pod with the annotations of its failures; its own annotations take precedence."""
+    annotations: dict[str, str] = {}
     for failure in failures:
-        if failure.hits(pod):
-            said |= _SAID[failure.how]
-    return meta.with_metadata(pod, annotations={**said, **meta.annotations(pod)}) if said else pod
+        if failure.affects(pod):
+            annotations |= _ANNOTATIONS_OF[failure.how]
+    return (
+        meta.with_metadata(pod, annotations={**annotations, **meta.annotations(pod)}) if annotations else pod
+    )

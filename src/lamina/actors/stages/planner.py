@@ -1,9 +1,9 @@
 """
-What an object does next.
+Plans the stages that are due for an object.
 
-The stage that is due first comes first. All that are due by now are taken one
-after the other on paper and written at once, so that an object that has nothing
-to wait for is written once.
+The earliest due stage is played first. All stages due by now are played one after
+the other in memory and written together, so that an object with no delays is
+written once.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina.actors.stages.containers import became, cards
-from lamina.actors.stages.pods import settled
-from lamina.actors.stages.stage import Known, Stage, chosen, chosen_by, possible
+from lamina.actors.stages.container_status import changed_record, records
+from lamina.actors.stages.pod_status import with_derived_status
+from lamina.actors.stages.stage import RequirementCache, Stage, chosen, chosen_for_container, matching
 from lamina.actors.stages.template import Scope
-from lamina.core.events import normal, warning
-from lamina.core.plan import Action, Delete, Emit, Patch, Plan, change
-from lamina.core.plan import Stage as Step
+from lamina.core.model.events import normal, warning
+from lamina.core.model.plan import Action, Delete, Emit, Patch, Plan, change
+from lamina.core.model.plan import Stage as Step
 from lamina.errors import SettingsError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
-_ROUNDS = 64
-"""More steps than any object takes at once: beyond it, stages lead in a circle."""
+_MAX_STAGES = 64
+"""The limit of stages in one plan: beyond it, stages form a cycle."""
 
 
 class Due(Struct, frozen=True, kw_only=True):
-    """A stage that an object comes to, when, and the names of the containers that it is about."""
+    """A stage of an object, when it is due, and the containers it selects."""
 
     stage: Stage
     at: datetime
@@ -39,19 +39,19 @@ class Due(Struct, frozen=True, kw_only=True):
 
 
 def due_first(
-    obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime, known: Known
+    obj: Obj, made: Sequence[Obj], stages: Sequence[Stage], now: datetime, cache: RequirementCache
 ) -> Due | None:
-    """Return the stage that is due first, of those that an object and its containers come to."""
+    """Return the earliest due stage of an object and its containers."""
     about_containers: list[Stage] = []
     about_it: list[Stage] = []
-    for one in possible(stages, obj, known):
+    for one in matching(stages, obj, cache):
         (about_it if one.selector.containers is None else about_containers).append(one)
     found: list[Due] = []
-    for card in made if about_containers else ():
-        stage = chosen_by(about_containers, obj, card)
+    for record in made if about_containers else ():
+        stage = chosen_for_container(about_containers, obj, record)
         if stage is not None:
-            found += _at(stage, obj, card, now)
-    # Last, so that of what is due at once the containers come first: a pod that goes stops before it is gone.
+            found += _at(stage, obj, record, now)
+    # Last, so that containers come first among stages due at once: a deleted pod stops before it is removed.
     whole = chosen(about_it, obj)
     if whole is not None:
         found += _at(whole, obj, None, now)
@@ -64,12 +64,12 @@ def due_first(
     )
 
 
-def _at(stage: Stage, obj: Obj, card: Obj | None, now: datetime) -> Iterable[Due]:
-    if stage.next.is_rest:
+def _at(stage: Stage, obj: Obj, record: Obj | None, now: datetime) -> Iterable[Due]:
+    if stage.next.is_empty:
         return
-    at = stage.delay.due(obj, card, stage.name, now)
+    at = stage.delay.due(obj, record, stage.name, now)
     if at is not None:
-        yield Due(stage=stage, at=at, containers=(card["name"],) if card is not None else ())
+        yield Due(stage=stage, at=at, containers=(record["name"],) if record is not None else ())
 
 
 def plan(
@@ -83,50 +83,54 @@ def plan(
     below: str = "status",
 ) -> Plan:
     """
-    Return what an object does by now, and when there is more to do.
+    Return the plan that plays all stages due by now, and requeues for the next.
 
-    With `runs` it is a pod whose status follows from its containers. `below` is
-    the subresource that takes a status, where the kind has one.
+    With `runs`, the object is a pod whose status is derived from its
+    containers. `below` is the status subresource, where the kind has one.
     """
-    new, told = obj, list[Action]()
-    taken: list[str] = []
+    new, events = obj, list[Action]()
+    played: list[str] = []
     ends = False
-    made = cards(obj) if runs else []
-    known = Known()
-    due = due_first(obj, made, stages, now, known)
+    made = records(obj) if runs else []
+    cache = RequirementCache()
+    due = due_first(obj, made, stages, now, cache)
     while due is not None and due.at <= now and not ends:
-        if len(taken) == _ROUNDS:
-            raise SettingsError(f"stages lead {meta.ref(obj)} in a circle: {', '.join(dict.fromkeys(taken))}")
-        told += _told(due, new, made, now, by)
+        if len(played) == _MAX_STAGES:
+            raise SettingsError(
+                f"the stages of {meta.ref(obj)} form a cycle: {', '.join(dict.fromkeys(played))}"
+            )
+        events += _events(due, new, made, now, by)
         before = new
-        new, made = _taken(due, new, made, now)
+        new, made = _played(due, new, made, now)
         if runs:
-            new = settled(new, made, node, now)
-            made = cards(new)
-        taken.append(due.stage.name)
+            new = with_derived_status(new, made, node, now)
+            made = records(new)
+        played.append(due.stage.name)
         ends = due.stage.next.delete
         if new == before:
-            # A stage that changes nothing would be due for ever.
+            # A stage that changes nothing would be due forever.
             due = None
             break
-        known = known.later()
-        due = due_first(new, made, stages, now, known)
-    if runs and not taken and (new.get("status") or {}).get("startTime"):
-        new = settled(new, made, node, now)
+        cache = cache.for_next_stage()
+        due = due_first(new, made, stages, now, cache)
+    if runs and not played and (new.get("status") or {}).get("startTime"):
+        new = with_derived_status(new, made, node, now)
     again = due.at - now if due is not None and due.at > now and not ends else None
-    # Nobody reads the last words of what is gone in the same breath, unless somebody holds it.
-    spoken = not ends or meta.finalizers(new)
-    actions = [*(_status_write(obj, new, below) if spoken else ()), *told]
-    steps = [Step("take it there", tuple(actions))] if actions else []
+    # A status that is deleted with its object need not be written, unless a finalizer keeps the object.
+    stays = not ends or meta.finalizers(new)
+    actions = [*(_status_write(obj, new, below) if stays else ()), *events]
+    steps = [Step("write status", tuple(actions))] if actions else []
     if meta.finalizers(obj) != meta.finalizers(new):
-        steps.append(Step("hold it or let it go", (_finalizers_write(obj, new),)))
+        steps.append(Step("write finalizers", (_finalizers_write(obj, new),)))
     if ends:
-        steps.append(Step("end it", (Delete(ref=meta.ref(obj), uid=meta.uid(obj), grace=0),)))
-    return Plan(stages=tuple(steps), look_again=again, because=", ".join(taken) or "its status follows")
+        steps.append(Step("delete", (Delete(ref=meta.ref(obj), uid=meta.uid(obj), grace=0),)))
+    return Plan(
+        stages=tuple(steps), requeue_after=again, because=", ".join(played) or "its derived status changed"
+    )
 
 
-def _taken(due: Due, obj: Obj, made: list[Made], now: datetime) -> tuple[Obj, list[Made]]:
-    """Return an object, and its containers, once a stage has come."""
+def _played(due: Due, obj: Obj, made: list[Made], now: datetime) -> tuple[Obj, list[Made]]:
+    """Return an object and its containers after a stage."""
     after = due.stage.next
     new = obj
     if after.status is not None:
@@ -134,10 +138,10 @@ def _taken(due: Due, obj: Obj, made: list[Made], now: datetime) -> tuple[Obj, li
         new = {**obj, "status": status}
     if after.container is not None:
         made = [
-            became(new, card, after.container(Scope(obj, now, card)))
-            if card["name"] in due.containers
-            else card
-            for card in made
+            changed_record(new, record, after.container(Scope(obj, now, record)))
+            if record["name"] in due.containers
+            else record
+            for record in made
         ]
     finalizers = [one for one in meta.finalizers(obj) if one not in after.remove_finalizers]
     finalizers += [one for one in after.add_finalizers if one not in finalizers]
@@ -158,31 +162,31 @@ def _status_write(old: Obj, new: Obj, below: str) -> Iterable[Action]:
 
 
 def _finalizers_write(old: Obj, new: Obj) -> Patch:
-    # Of no version: the status may have been written just before.
+    # Without a resourceVersion: the status may have been written just before.
     return replace(change(old, {"metadata": {"finalizers": list(meta.finalizers(new)) or None}}), version="")
 
 
-def _told(due: Due, obj: Obj, made: Sequence[Made], now: datetime, by: str) -> Iterable[Emit]:
-    for telling in due.stage.next.events:
-        if telling.for_each_running:
+def _events(due: Due, obj: Obj, made: Sequence[Made], now: datetime, by: str) -> Iterable[Emit]:
+    for template in due.stage.next.events:
+        if template.for_each_running:
             about: list[Made | None] = [one for one in made if "running" in (one.get("state") or {})]
         elif due.containers:
             about = [one for one in made if one["name"] in due.containers]
         else:
             about = [None]
-        tell = normal if telling.kind == "Normal" else warning
-        for card in about:
-            scope = Scope(obj, now, card)
+        make = normal if template.kind == "Normal" else warning
+        for record in about:
+            scope = Scope(obj, now, record)
             occasion = due.stage.name
-            if card is not None:
-                tried = due.stage.delay.round_of(obj, card, now)
-                occasion = f"{card['name']}/{card['restartCount'] + tried}/{occasion}"
-            event = tell(
-                obj, telling.reason(scope), telling.message(scope), by=by, now=now, occasion=occasion
+            if record is not None:
+                attempt = due.stage.delay.round_of(obj, record, now)
+                occasion = f"{record['name']}/{record['restartCount'] + attempt}/{occasion}"
+            event = make(
+                obj, template.reason(scope), template.message(scope), by=by, now=now, occasion=occasion
             )
-            if card is not None:
-                listed = "initContainers" if card["init"] else "containers"
-                event["involvedObject"]["fieldPath"] = f"spec.{listed}{{{card['name']}}}"
+            if record is not None:
+                listed = "initContainers" if record["init"] else "containers"
+                event["involvedObject"]["fieldPath"] = f"spec.{listed}{{{record['name']}}}"
             if node := (obj.get("spec") or {}).get("nodeName"):
                 event["source"]["host"] = event["reportingInstance"] = node
             yield Emit(event=event)

@@ -1,16 +1,17 @@
 """
-A stage: one step that simulated objects go through, as a value.
+A stage: one transition of simulated objects, as a value.
 
-Which objects, after how long, and what is different then. A stage that selects
-containers is about each container it selects, and not about the pod as a whole.
-Whatever is left to chance is a digest of the object's uid and the stage's name:
-the same object always has the same luck.
+It has a selector, a delay and the changes. A stage that selects containers is
+played for each of them, not for the pod as a whole. Random choices are a digest
+of the object's uid and the stage's name, so the same object always gets the same
+result.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import translate
@@ -19,30 +20,29 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from lamina.actors.stages.expression import Expression
+from lamina.actors.stages.path import Expression
 from lamina.actors.stages.template import Template
 from lamina.objects import meta
 from lamina.objects.digest import digest
+from lamina.objects.durations import SECOND, nanoseconds
 from lamina.objects.selectors import LabelSelector
 from lamina.objects.times import moment
 from lamina.objects.types import GroupKind, Obj
 
-_UNIT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 Test: TypeAlias = Callable[[Mapping[str, Any]], bool]
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Like", "NotLike")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirement:
-    """What one expression must or must not lead to. `Like` compares with patterns that have `*` and `?` in them."""
+    """A condition on the values of one expression. `Like` compares with patterns that contain `*` and `?`."""
 
     key: Expression
     operator: str
     values: tuple[str, ...] = ()
     is_met: Test = field(init=False)
     lasts: bool = field(init=False)
-    """Whether no stage can change the answer: it is about what an object was made to be."""
+    """Whether no stage can change the result, because it depends on fields that stages do not write."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_met", _test(self.key, self.operator, self.values))
@@ -50,49 +50,53 @@ class Requirement:
 
 
 def _lasts(key: Expression) -> bool:
-    way = key.way or ()
-    # Of its metadata, finalizers are what stages add and remove.
+    field_names = key.field_names or ()
+    # Of the metadata, stages change only finalizers.
     return not key.root and (
-        way[:1] == ("spec",) or (way[:1] == ("metadata",) and way[1:2] not in ((), ("finalizers",)))
+        field_names[:1] == ("spec",)
+        or (field_names[:1] == ("metadata",) and field_names[1:2] not in ((), ("finalizers",)))
     )
 
 
-class Known:
+class RequirementCache:
     """
-    What has been found out about one object, by the identity of what was asked: many stages require the same.
+    Results of requirements for one object: many stages share requirements.
 
-    `later` is the same for the object as the next stage leaves it.
+    `for_next_stage` keeps the results that the last stage cannot have changed.
     """
 
     __slots__ = ("_found", "_lasting")
 
-    def __init__(self, lasting: dict[int, bool] | None = None) -> None:
-        self._found: dict[int, bool] = {}
-        self._lasting: dict[int, bool] = {} if lasting is None else lasting
+    def __init__(self, lasting: dict[Requirement, bool] | None = None) -> None:
+        self._found: dict[Requirement | tuple[Requirement, ...], bool] = {}
+        self._lasting: dict[Requirement, bool] = {} if lasting is None else lasting
 
-    def later(self) -> Known:
-        return Known(self._lasting)
+    def for_next_stage(self) -> RequirementCache:
+        return RequirementCache(self._lasting)
 
     def all_met(self, requirements: tuple[Requirement, ...], roots: Mapping[str, Any]) -> bool:
-        """Say whether all are met, and remember it."""
-        found, lasting, asked = self._found, self._lasting, id(requirements)
-        met = found.get(asked)
+        """Say whether all are met, from the cache where possible."""
+        found, lasting = self._found, self._lasting
+        met = found.get(requirements)
         if met is not None:
             return met
         for one in requirements:
-            memo = lasting if one.lasts else found
-            so = memo.get(id(one))
+            so = lasting.get(one) if one.lasts else found.get(one)
             if so is None:
-                so = memo[id(one)] = one.is_met(roots)
+                so = one.is_met(roots)
+                if one.lasts:
+                    lasting[one] = so
+                else:
+                    found[one] = so
             if not so:
-                found[asked] = False
+                found[requirements] = False
                 return False
-        found[asked] = True
+        found[requirements] = True
         return True
 
 
 def _test(key: Expression, operator: str, values: tuple[str, ...]) -> Test:
-    """Return the question a requirement puts, made ready: it is put very often."""
+    """Return a requirement compiled to a function, because it is evaluated often."""
     find = key.values
     match operator:
         case "Exists":
@@ -133,13 +137,13 @@ def _is_like(text: str, patterns: tuple[str, ...]) -> bool:
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """How many of those that would be selected are: a fixed part, or the part the object itself names."""
+    """The share of the selected objects that a stage applies to: a constant, or read from the object."""
 
     part: float = 1.0
     named: Expression | None = None
 
     def takes(self, obj: Obj, name: str) -> bool:
-        if self is EVERYBODY:
+        if self is EVERYTHING:
             return True
         part = self.part
         if self.named is not None:
@@ -147,32 +151,32 @@ class Share(Struct, frozen=True, kw_only=True):
         return part >= 1.0 or chance(obj, name) < part
 
 
-EVERYBODY = Share()
+EVERYTHING = Share()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Which objects a stage is for and, where it is about containers, which of theirs."""
+    """The objects that a stage applies to and, where it selects containers, which of theirs."""
 
     labels: LabelSelector | None = None
     annotations: tuple[tuple[str, str], ...] = ()
     requirements: tuple[Requirement, ...] = ()
     containers: tuple[Requirement, ...] | None = None
-    share: Share = EVERYBODY
+    share: Share = EVERYTHING
 
     only_requires: bool = field(init=False)
-    """Whether there is nothing to it but requirements: so it is with most."""
+    """Whether it has only requirements, as most have."""
 
     def __post_init__(self) -> None:
-        shared = self.share is not EVERYBODY and self.containers is None
+        shared = self.share is not EVERYTHING and self.containers is None
         asks_more = self.labels is not None or bool(self.annotations) or shared
         object.__setattr__(self, "only_requires", not asks_more)
 
-    def asks_for(self, obj: Obj, name: str) -> bool:
+    def selects(self, obj: Obj, name: str) -> bool:
         """
-        Say whether an object that meets the requirements is one of those the stage of that name is for.
+        Say whether the stage of that name selects an object that meets the requirements.
 
-        Where it is for some of the containers, whether it is for a share of them is asked once they are known.
+        Where it selects containers, its share applies to them, later.
         """
         if self.labels is not None and not self.labels.matches(meta.labels(obj)):
             return False
@@ -185,15 +189,15 @@ class Selector:
 
 class Delay(Struct, frozen=True, kw_only=True):
     """
-    How long after its base a stage is due.
+    The delay of a stage after a base time.
 
-    The base is the latest of the times that `since` leads to; where it leads to
-    none, the latest that is known of the object. `length` is in seconds, up to
-    `most` by the object's luck. `named` leads to what the object says about it
-    itself. With `doubles_with` the length doubles with each count beyond the
-    first, up to `limit`. After `expires` the stage is due no more. With `rounds`
-    the base comes round again, after pauses that double from the first to the
-    longest, and with `lasts` a stage that is missed waits for the next round.
+    The base is the latest of the times that `since` selects; without any, the
+    latest timestamp of the object. `length` is in seconds, with a random part
+    up to `most`. `named` selects a length from the object. With `doubles_with`
+    the length doubles with each count beyond the first, up to `limit`. After
+    `expires` the stage is no longer due. With `rounds` the base recurs, after
+    pauses that double from the first to the longest, and with `lasts` a missed
+    stage waits for the next round.
     """
 
     length: float = 0.0
@@ -209,7 +213,7 @@ class Delay(Struct, frozen=True, kw_only=True):
     lasts: float | None = None
 
     def due(self, obj: Obj, container: Obj | None, name: str, now: datetime) -> datetime | None:
-        """Return when the stage is due for an object, or None where its time has passed."""
+        """Return when the stage is due for an object; None where it has expired."""
         roots = {"": obj, "container": container}
         base = self._base(obj, roots) or now
         if self.expires is not None:
@@ -224,7 +228,7 @@ class Delay(Struct, frozen=True, kw_only=True):
         return (following if missed else began) + length
 
     def round_of(self, obj: Obj, container: Obj | None, now: datetime) -> int:
-        """Return how many times the base has come round; nothing where it does not."""
+        """Return how many times the base has recurred; 0 where it does not."""
         if self.rounds is None:
             return 0
         base = self._base(obj, {"": obj, "container": container})
@@ -232,7 +236,7 @@ class Delay(Struct, frozen=True, kw_only=True):
 
     def _base(self, obj: Obj, roots: Mapping[str, Any]) -> datetime | None:
         if self.since_deletion:
-            return asked_to_go(obj)
+            return deletion_requested_at(obj)
         if self.since:
             found = [moment(str(value)) for one in self.since for value in one.values(roots)]
         else:
@@ -244,8 +248,8 @@ class Delay(Struct, frozen=True, kw_only=True):
         if self.most is not None and self.most > length:
             length += (self.most - length) * chance(obj, f"{name}/delay")
         if self.named is not None:
-            said = seconds(self.named.first(roots), now)
-            length = length if said is None else said
+            given = seconds(self.named.first(roots), now)
+            length = length if given is None else given
         if self.doubles_with is not None:
             length *= 2 ** min(30, max(0, int(self.doubles_with.first(roots) or 0) - 1))
         if self.limit is not None:
@@ -256,7 +260,7 @@ class Delay(Struct, frozen=True, kw_only=True):
 
 
 def _round(base: datetime, pauses: tuple[float, float], now: datetime) -> tuple[datetime, datetime, int]:
-    """Return when the present round began, when the next one does, and how many there were before."""
+    """Return when the current round began, when the next one does, and how many rounds preceded it."""
     pause, longest = pauses
     number = 0
     while now >= (following := base + timedelta(seconds=pause)):
@@ -269,29 +273,28 @@ def _round(base: datetime, pauses: tuple[float, float], now: datetime) -> tuple[
 
 
 def _times(obj: Obj) -> list[datetime | None]:
-    found = [moment(meta.metadata(obj).get("creationTimestamp")), asked_to_go(obj)]
+    found = [moment(meta.metadata(obj).get("creationTimestamp")), deletion_requested_at(obj)]
     status = obj.get("status") or {}
     found += [moment(one.get("lastTransitionTime")) for one in status.get("conditions") or ()]
     return found
 
 
-def asked_to_go(obj: Obj) -> datetime | None:
-    """Return when the deletion of an object was asked for: its timestamp says when its grace ends."""
+def deletion_requested_at(obj: Obj) -> datetime | None:
+    """Return when the deletion of an object was requested: deletionTimestamp is the end of the grace period."""
     metadata = meta.metadata(obj)
     ends = moment(metadata.get("deletionTimestamp"))
     return ends and ends - timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def seconds(value: Any, now: datetime) -> float | None:
-    """Return a length of time: a number of seconds, a text such as `1m30s`, or the way to a moment."""
+    """Return a duration in seconds, of a number, of a text such as `1m30s`, or until a timestamp."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):
         return None
     text = value.strip()
-    parts = _UNIT.findall(text)
-    if parts and "".join(number + unit for number, unit in parts) == text:
-        return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    with suppress(ValueError):
+        return nanoseconds(text) / SECOND
     if at := moment(text):
         return (at - now).total_seconds()
     try:
@@ -301,7 +304,7 @@ def seconds(value: Any, now: datetime) -> float | None:
 
 
 def share_of(value: Any, *, otherwise: float) -> float:
-    """Return a part of a whole, written `20%` or `0.2`."""
+    """Return a fraction, written `20%` or `0.2`."""
     text = str(value).strip() if value is not None else ""
     try:
         part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
@@ -311,12 +314,12 @@ def share_of(value: Any, *, otherwise: float) -> float:
 
 
 def chance(obj: Obj, name: str) -> float:
-    """Return an object's luck in the matter of a name: always the same, between 0 and 1."""
+    """Return a number between 0 and 1 that depends on an object's uid and a name alone."""
     return int(digest([meta.uid(obj), name])[:13], 16) / 16**13
 
 
-class Telling(Struct, frozen=True, kw_only=True):
-    """An event that a stage tells: once, or once for each container of a pod that runs."""
+class EventTemplate(Struct, frozen=True, kw_only=True):
+    """An event of a stage: once, or once for each running container of a pod."""
 
     kind: str
     reason: Template
@@ -326,27 +329,27 @@ class Telling(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    """What is different once a stage has come."""
+    """The changes of a stage."""
 
     status: Template | None = None
     container: Template | None = None
-    events: tuple[Telling, ...] = ()
+    events: tuple[EventTemplate, ...] = ()
     add_finalizers: tuple[str, ...] = ()
     remove_finalizers: tuple[str, ...] = ()
     empty_finalizers: bool = False
     delete: bool = False
 
-    is_rest: bool = field(init=False)
-    """Whether nothing is different: who comes to such a stage stays there."""
+    is_empty: bool = field(init=False)
+    """Whether it changes nothing: an object that reaches such a stage stays there."""
 
     def __post_init__(self) -> None:
         changes = self.status, self.container, self.events, self.add_finalizers, self.remove_finalizers
         different = any(one not in (None, ()) for one in changes) or self.empty_finalizers or self.delete
-        object.__setattr__(self, "is_rest", not different)
+        object.__setattr__(self, "is_empty", not different)
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """One step; `weight` decides where several are possible, and their order where none has any."""
+    """One transition; of several matching stages the weights decide, or their order where none has a weight."""
 
     name: str
     kind: GroupKind
@@ -356,26 +359,26 @@ class Stage(Struct, frozen=True, kw_only=True):
     weight: int = 0
 
 
-def possible(stages: Sequence[Stage], obj: Obj, known: Known) -> list[Stage]:
-    """Return the stages that are for an object, or for containers of it, in their order."""
+def matching(stages: Sequence[Stage], obj: Obj, known: RequirementCache) -> list[Stage]:
+    """Return the stages that match an object, or containers of it, in their order."""
     roots = {"": obj}
     found: list[Stage] = []
     for one in stages:
         selector = one.selector
         if known.all_met(selector.requirements, roots) and (
-            selector.only_requires or selector.asks_for(obj, one.name)
+            selector.only_requires or selector.selects(obj, one.name)
         ):
             found.append(one)
     return found
 
 
-def chosen_by(stages: Sequence[Stage], obj: Obj, container: Obj) -> Stage | None:
-    """Return which of the stages that are for containers of an object one of its containers comes to."""
-    roots, known = {"": obj, "container": container}, Known()
+def chosen_for_container(stages: Sequence[Stage], obj: Obj, container: Obj) -> Stage | None:
+    """Return the stage, of those that select containers of an object, for one of its containers."""
+    roots, known = {"": obj, "container": container}, RequirementCache()
     fitting = (
         one
         for one in stages
-        # Luck is a digest, so it is asked last.
+        # The share needs a digest, so it is checked last.
         if known.all_met(one.selector.containers or (), roots) and one.selector.share.takes(obj, one.name)
     )
     if not any(one.weight for one in stages):
@@ -385,17 +388,17 @@ def chosen_by(stages: Sequence[Stage], obj: Obj, container: Obj) -> Stage | None
 
 def chosen(stages: Sequence[Stage], obj: Obj, about: str = "") -> Stage | None:
     """
-    Return which of several possible stages an object comes to.
+    Return one of several matching stages.
 
-    By their weights and the object's luck, where any has a weight; else the
-    first. `about` tells one choice from another that the object has to make.
+    By their weights, where any has a weight; else the first. `about`
+    distinguishes the choices for one object.
     """
     total = sum(one.weight for one in stages)
     if not total:
         return stages[0] if stages else None
-    luck = chance(obj, "/".join((about, *(one.name for one in stages)))) * total
+    number = chance(obj, "/".join((about, *(one.name for one in stages)))) * total
     for one in stages:
-        luck -= one.weight
-        if luck < 0:
+        number -= one.weight
+        if number < 0:
             return one
     return stages[-1]

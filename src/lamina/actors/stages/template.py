@@ -1,15 +1,15 @@
 """
-What an object is to say, as plain data with a few forms for what differs from one object to the next.
+Templates of stages: data with forms for values that depend on the object.
 
-    $now                               the present, in whole seconds
-    {$from: EXPRESSION, $or: ELSE}     what is found there; ELSE, or nothing, where nothing is
-    {$text: "image {container.image}"} a text with what is found at the expressions in braces
-    {$number: TEMPLATE}                a text read as a whole number
-    {$sum: [TEMPLATE, ...]}            whole numbers added up
-    {$each: EXPRESSION, $give: TEMPLATE}  a list: the template for each `item` that is found
-    {$address: 10.244.0.0/16}          an address out of a network, made of the object's uid
+    $now                               the current time, in whole seconds
+    {$from: EXPRESSION, $or: ELSE}     the value of an expression; ELSE, or nothing, where there is none
+    {$text: "image {container.image}"} a string with the values of the expressions in braces
+    {$number: TEMPLATE}                a string parsed as an integer
+    {$sum: [TEMPLATE, ...]}            a sum of integers
+    {$each: EXPRESSION, $give: TEMPLATE}  a list: the template for each selected `item`
+    {$address: 10.244.0.0/16}          an address of a network, derived from the object's uid
 
-A field whose value is nothing is left out.
+A field without a value is left out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from lamina.actors.stages.expression import Expression, parse
+from lamina.actors.stages.path import Expression, parse
 from lamina.objects import meta
 from lamina.objects.digest import digest
 from lamina.objects.times import stamp
 from lamina.objects.types import Obj
 
 NOTHING = object()
-"""What a template gives where there is nothing to give."""
+"""The result of a template without a value."""
 
 FORMS = ("$from", "$text", "$number", "$sum", "$each", "$address")
 ROOTS = ("container", "item")
@@ -38,7 +38,7 @@ _HOLE = re.compile(r"\{([^{}]+)\}")
 
 
 class TemplateError(Exception):
-    """A template that cannot be understood: where in it, and why."""
+    """An invalid template, with the path and the reason."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where}: {why}")
@@ -46,7 +46,7 @@ class TemplateError(Exception):
 
 
 class Scope(Struct, frozen=True):
-    """What a template may look at: an object, one of its containers, an item of a list, and the time."""
+    """The data of a template: an object, one of its containers, an item of a list, and the time."""
 
     obj: Obj
     now: datetime
@@ -62,14 +62,14 @@ Template: TypeAlias = Callable[[Scope], Any]
 
 
 def compiled(data: Any, where: str) -> Template:
-    """Return a template as a function; raises TemplateError for what is not understood."""
+    """Return a template compiled to a function; raises TemplateError for an invalid one."""
     if isinstance(data, str):
         if data == "$now":
             return lambda scope: stamp(scope.now)
         if data.startswith("$"):
             raise TemplateError(where, f"there is no form {data}")
         if "{{" in data:
-            raise TemplateError(where, "Go templates are not understood here; see docs/concepts/workloads.md")
+            raise TemplateError(where, "Go templates are not supported; see docs/concepts/workloads.md")
         return lambda scope: data
     if isinstance(data, list):
         return _listed(data, where)
@@ -120,26 +120,26 @@ def _form(data: Mapping[str, Any], forms: list[str], where: str) -> Template:
             return _sum([compiled(one, where) for one in value])
         case "$each":
             if "$give" not in data:
-                raise TemplateError(where, "$each says nothing about what to $give for each item")
+                raise TemplateError(where, "$each needs $give")
             return _each(expression(value, where), compiled(data["$give"], f"{where}.$give"))
         case _:
             return address(value, where)
 
 
 def expression(data: Any, where: str) -> Expression:
-    """Return an expression; raises TemplateError where it is none."""
+    """Return an expression; raises TemplateError for an invalid one."""
     try:
         return parse(str(data), ROOTS)
-    except ValueError as nonsense:
-        raise TemplateError(where, str(nonsense)) from None
+    except ValueError as invalid:
+        raise TemplateError(where, str(invalid)) from None
 
 
 def text(data: Any, where: str) -> Template:
-    """Return a text with holes as a template."""
+    """Return a string with expressions in braces as a template."""
     if not isinstance(data, str):
-        raise TemplateError(where, f"expected a text, got {data!r}")
+        raise TemplateError(where, f"expected a string, got {data!r}")
     if "{{" in data:
-        raise TemplateError(where, "Go templates are not understood here; see docs/concepts/workloads.md")
+        raise TemplateError(where, "Go templates are not supported; see docs/concepts/workloads.md")
     parts: list[str | Expression] = []
     at = 0
     for hole in _HOLE.finditer(data):
@@ -160,12 +160,12 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _from(found: Expression, otherwise: Template | None) -> Template:
+def _from(found: Expression, default: Template | None) -> Template:
     def give(scope: Scope) -> Any:
         value = found.first(scope.roots)
         if value is not None:
             return value
-        return otherwise(scope) if otherwise is not None else NOTHING
+        return default(scope) if default is not None else NOTHING
 
     return give
 
@@ -197,10 +197,10 @@ def _each(found: Expression, inner: Template) -> Template:
 
 
 def address(data: Any, where: str) -> Template:
-    """Return what gives an address out of a network, the same for the same object."""
+    """Return a template for an address of a network, always the same for one object."""
     try:
         network = IPv4Network(str(data))
-    except ValueError as nonsense:
-        raise TemplateError(where, str(nonsense)) from None
+    except ValueError as invalid:
+        raise TemplateError(where, str(invalid)) from None
     room = max(1, network.num_addresses - 2)
     return lambda scope: str(network[1 + int(digest(["address", meta.uid(scope.obj)])[:12], 16) % room])

@@ -1,9 +1,9 @@
 """
-Cron jobs: a job each time a schedule is due.
+The CronJob controller: creates a Job each time a schedule is due.
 
-A job is named after the minute it was due in, so that no crash makes two of it.
-It is made first and noted in the status when it is seen: the note names its
-uid, which nobody knows before. What is due and there already is only noted.
+A Job is named after the minute of its scheduled time, so that a crash cannot
+cause two. It is created first and added to `status.active` when it is observed,
+because the entry has its uid. A due Job that exists already is only added.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from lamina.actors.names import MANAGER
-from lamina.actors.workloads import claim, cron
-from lamina.actors.workloads.cronjob_times import Due, Senseless, latest, next_look
+from lamina.actors.field_manager import MANAGER
+from lamina.actors.workloads.cronjob_times import Due, NeverDue, latest, next_schedule_after
 from lamina.actors.workloads.job import JOB
-from lamina.actors.workloads.job_ending import finish
-from lamina.actors.workloads.refusals import serious
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.events import normal, warning
-from lamina.core.plan import NOTHING, Create, Delete, Emit, Plan, Stage, one_stage, set_status
-from lamina.core.questions import Absent, Answers, Question, Read
-from lamina.core.world import Change, World
+from lamina.actors.workloads.job_finish import finish
+from lamina.actors.workloads.server_errors import reportable
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.events import normal, warning
+from lamina.core.model.plan import NOTHING, Create, Delete, Emit, Plan, Stage, one_stage, set_status
+from lamina.core.model.queries import Absent, Answers, Query, Read
+from lamina.core.model.world import Change, World
+from lamina.core.ownership import controller_ref
 from lamina.errors import LaminaError
-from lamina.objects import meta
+from lamina.objects import cron, meta
 from lamina.objects.times import moment, stamp
 from lamina.objects.types import GroupKind, Made, Obj, Ref
 
@@ -42,7 +42,7 @@ _ACTIVE = "Not starting job because prior execution is running and concurrency p
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A cron job, the jobs it controls, and the names of others that stand in its way."""
+    """A CronJob, the Jobs it controls, and the names of all Jobs with its prefix."""
 
     cron_job: Obj
     jobs: tuple[Obj, ...]
@@ -62,27 +62,27 @@ def gather(world: World, ref: Ref) -> View | None:
     return View(cron_job=cron_job, jobs=jobs, taken=taken)
 
 
-def questions(view: View, answers: Answers) -> tuple[Question, ...]:
-    """Ask about jobs that are noted and not seen: memory may be behind."""
-    asked = [Read(_where(one)) for one in _missing(view)]
+def queries(view: View, answers: Answers) -> tuple[Query, ...]:
+    """Ask for live reads of active Jobs that are not in the cache, which may be stale."""
+    asked = [Read(_ref_of(one)) for one in _missing(view)]
     return tuple(question for question in asked if question not in answers)
 
 
-def _noted(cron_job: Obj) -> Sequence[Obj]:
+def _active(cron_job: Obj) -> Sequence[Obj]:
     return (cron_job.get("status") or {}).get("active") or ()
 
 
 def _missing(view: View) -> list[Obj]:
     seen = {meta.uid(job) for job in view.jobs}
-    return [one for one in _noted(view.cron_job) if one.get("uid") not in seen]
+    return [one for one in _active(view.cron_job) if one.get("uid") not in seen]
 
 
-def _where(note: Obj) -> Ref:
+def _ref_of(note: Obj) -> Ref:
     return Ref("batch/v1", JOB.kind, note.get("namespace") or "", note.get("name") or "")
 
 
-class _Pass(Struct):
-    """What one look at a cron job comes to."""
+class _Sync(Struct):
+    """The result of one sync of a CronJob."""
 
     cron_job: Obj
     now: datetime
@@ -90,52 +90,52 @@ class _Pass(Struct):
     status: Made
     made: list[Made] = field(default_factory=list)
     deleted: list[Obj] = field(default_factory=list)
-    told: list[Emit] = field(default_factory=list)
+    events: list[Emit] = field(default_factory=list)
     wait: timedelta | None = None
     because: str = "nothing is due"
 
-    def tell(self, reason: str, message: str, occasion: str = "") -> None:
+    def record(self, reason: str, message: str, occasion: str = "") -> None:
         event = normal(self.cron_job, reason, message, by=_BY, now=self.now, occasion=occasion)
-        self.told.append(Emit(event=event))
+        self.events.append(Emit(event=event))
 
     def warn(self, reason: str, message: str) -> None:
-        self.told.append(Emit(event=warning(self.cron_job, reason, message, by=_BY, now=self.now)))
+        self.events.append(Emit(event=warning(self.cron_job, reason, message, by=_BY, now=self.now)))
 
     def remove(self, job: Obj) -> None:
-        """Delete a job, and note it no longer."""
+        """Delete a Job, and remove it from the active ones."""
         self.deleted.append(job)
         self.active = [one for one in self.active if one["uid"] != meta.uid(job)]
-        self.tell("SuccessfulDelete", f"Deleted job {meta.name(job)}")
+        self.record("SuccessfulDelete", f"Deleted job {meta.name(job)}")
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
-    """Decide what happens next to a cron job: what is noted of its jobs, which go, and whether one is due."""
+    """Plan the status of a CronJob, the Jobs to delete, and the Job that is due."""
     cron_job = view.cron_job
     status = {field: value for field, value in (cron_job.get("status") or {}).items() if field != "active"}
-    found = _Pass(cron_job=cron_job, now=now, active=list(_noted(cron_job)), status=status)
+    found = _Sync(cron_job=cron_job, now=now, active=list(_active(cron_job)), status=status)
     _clean_up(view, found)
-    _note(view, answers, found)
+    _update_active(view, answers, found)
     if not meta.is_deleting(cron_job):
         _start(view, found)
     if found.active:
         found.status["active"] = found.active
-    said = set_status(cron_job, found.status)
-    ends = tuple(Delete(ref=meta.ref(job), uid=meta.uid(job)) for job in found.deleted)
+    write = set_status(cron_job, found.status)
+    deletes = tuple(Delete(ref=meta.ref(job), uid=meta.uid(job)) for job in found.deleted)
     stages = (
-        Stage("say so", (said,) if said is not None else ()),
-        Stage("delete jobs", ends),
-        Stage("make a job", tuple(Create(obj=job) for job in found.made)),
-        Stage("tell", tuple(found.told)),
+        Stage("write status", (write,) if write is not None else ()),
+        Stage("delete jobs", deletes),
+        Stage("create job", tuple(Create(obj=job) for job in found.made)),
+        Stage("record events", tuple(found.events)),
     )
     return Plan(
         stages=tuple(stage for stage in stages if stage.actions),
-        look_again=found.wait,
+        requeue_after=found.wait,
         because=found.because,
     )
 
 
-def _clean_up(view: View, found: _Pass) -> None:
-    """Let the oldest finished jobs go, beyond as many of each kind as are kept."""
+def _clean_up(view: View, found: _Sync) -> None:
+    """Delete the oldest finished Jobs beyond the history limits."""
     spec = view.cron_job["spec"]
     kept = {"Complete": spec.get("successfulJobsHistoryLimit"), "Failed": spec.get("failedJobsHistoryLimit")}
     for how, limit in kept.items():
@@ -151,9 +151,9 @@ def _started(job: Obj) -> tuple[bool, str, str]:
     return not start, start, meta.name(job)
 
 
-def _note(view: View, answers: Answers, found: _Pass) -> None:
-    """Note which jobs are active, and when one last succeeded."""
-    noted = {one["uid"] for one in _noted(view.cron_job)}
+def _update_active(view: View, answers: Answers, found: _Sync) -> None:
+    """Update the active Jobs and lastSuccessfulTime."""
+    noted = {one["uid"] for one in _active(view.cron_job)}
     for job in view.jobs:
         uid, ended = meta.uid(job), finish(job)
         if ended is None:
@@ -167,18 +167,18 @@ def _note(view: View, answers: Answers, found: _Pass) -> None:
             continue
         if uid in noted:
             found.active = [one for one in found.active if one["uid"] != uid]
-            found.tell("SawCompletedJob", f"Saw completed job: {meta.name(job)}, condition: {ended}")
+            found.record("SawCompletedJob", f"Saw completed job: {meta.name(job)}, condition: {ended}")
         done = (job.get("status") or {}).get("completionTime")
         if ended == "Complete" and done:
             found.status["lastSuccessfulTime"] = max(done, found.status.get("lastSuccessfulTime") or "")
     for one in _missing(view):
-        if isinstance(answers.get(Read(_where(one))), Absent):
+        if isinstance(answers.get(Read(_ref_of(one))), Absent):
             found.active.remove(one)
-            found.tell("MissingJob", f"Active job went missing: {one['name']}")
+            found.record("MissingJob", f"Active job went missing: {one['name']}")
 
 
 def _is_ours(cron_job: Obj, job: Obj) -> bool:
-    """Say whether a job was made for a time that was due, and not by somebody in between."""
+    """Say whether a Job was created for a scheduled time, by its name."""
     at = moment(meta.annotations(job).get(SCHEDULED))
     return at is not None and meta.name(job) == job_name(cron_job, at)
 
@@ -194,12 +194,12 @@ def _reference(job: Obj) -> Made:
     }
 
 
-def _start(view: View, found: _Pass) -> None:
+def _start(view: View, found: _Sync) -> None:
     spec, now = view.cron_job["spec"], found.now
     text, zone = spec["schedule"], spec.get("timeZone") or ""
     try:
-        cron.zone_named(zone)
-    except cron.UnknownZone as error:
+        cron.time_zone(zone)
+    except cron.UnknownTimeZone as error:
         found.warn("UnknownTimeZone", f'invalid timeZone: "{zone}": {error}')
         return
     if spec.get("suspend"):
@@ -208,21 +208,21 @@ def _start(view: View, found: _Pass) -> None:
     if "TZ" in text:
         found.warn("UnsupportedSchedule", _UNSUPPORTED.format(f'"{text}"'))
     try:
-        schedule = cron.read(text, zone)
+        schedule = cron.parse(text, zone)
         due = latest(view.cron_job, schedule, now, within_deadline=True)
-        found.wait = next_look(view.cron_job, schedule, now)
-    except Senseless as error:
+        found.wait = next_schedule_after(view.cron_job, schedule, now)
+    except NeverDue as error:
         found.warn("InvalidSchedule", f"invalid schedule: {text} : {error}")
     except ValueError as error:
         found.warn("UnparseableSchedule", f'unparseable schedule: "{text}" : {error}')
     else:
         if due.too_many:
             found.warn("TooManyMissedTimes", _TOO_MANY)
-        _meet(view, due, found)
+        _create_due(view, due, found)
 
 
-def _meet(view: View, due: Due, found: _Pass) -> None:
-    """Make the job that is due, or note the one that is there."""
+def _create_due(view: View, due: Due, found: _Sync) -> None:
+    """Create the Job that is due, or record the one that exists."""
     cron_job, at = view.cron_job, due.at
     if at is None:
         return
@@ -236,15 +236,15 @@ def _meet(view: View, due: Due, found: _Pass) -> None:
         return
     if any(meta.name(job) == name for job in view.jobs):
         found.status["lastScheduleTime"] = moment_due
-        found.because = f"{name} is there"
+        found.because = f"{name} exists"
         return
     if name in view.taken:
-        found.because = f"{name} is somebody else's"
+        found.because = f"{name} is not controlled by it"
         return
     policy = cron_job["spec"].get("concurrencyPolicy")
     if policy == "Forbid" and found.active:
         found.because = _ACTIVE
-        found.tell("JobAlreadyActive", _ACTIVE, occasion=moment_due)
+        found.record("JobAlreadyActive", _ACTIVE, occasion=moment_due)
         return
     if policy == "Replace":
         running = {one["uid"] for one in found.active}
@@ -252,19 +252,19 @@ def _meet(view: View, due: Due, found: _Pass) -> None:
             if meta.uid(job) in running:
                 found.remove(job)
     found.made.append(make_job(cron_job, at))
-    found.tell("SuccessfulCreate", f"Created job {name}")
+    found.record("SuccessfulCreate", f"Created job {name}")
     found.because = f"{name} is due"
 
 
 def job_name(cron_job: Obj, at: datetime) -> str:
-    """Return what the job of a time that was due is called."""
+    """Return the name of the Job for a scheduled time."""
     return f"{meta.name(cron_job)}-{int(at.timestamp()) // 60}"
 
 
 def make_job(cron_job: Obj, at: datetime) -> Made:
-    """Return the job for a time that was due."""
+    """Return the Job for a scheduled time."""
     template: Obj = cron_job["spec"]["jobTemplate"]
-    local = at.astimezone(cron.zone_named(cron_job["spec"].get("timeZone") or ""))
+    local = at.astimezone(cron.time_zone(cron_job["spec"].get("timeZone") or ""))
     shown = local.isoformat(timespec="seconds").replace("+00:00", "Z")
     metadata: Made = {
         "name": job_name(cron_job, at),
@@ -283,7 +283,7 @@ def make_job(cron_job: Obj, at: datetime) -> Made:
 
 
 def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
-    cron_job, failures = world.get(ref), serious(error)
+    cron_job, failures = world.get(ref), reportable(error)
     if cron_job is None or not failures:
         return NOTHING
     message = f"Error creating job: {failures[0]}"
@@ -291,10 +291,10 @@ def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
     return one_stage("warn", [Emit(event=event)], because=message)
 
 
-def _concerns(world: World, change: Change) -> Iterable[Ref]:
-    """A job concerns the cron job that controls it, or did."""
+def _enqueue_owner(world: World, change: Change) -> Iterable[Ref]:
+    """A changed Job enqueues the CronJob that controls it, or did."""
     for job in (change.before, change.after):
-        owner = claim.owner_of(world, job, CRON_JOB) if job is not None else None
+        owner = controller_ref.owner_of(world, job, CRON_JOB) if job is not None else None
         if owner is not None:
             yield meta.ref(owner)
 
@@ -302,11 +302,11 @@ def _concerns(world: World, change: Change) -> Iterable[Ref]:
 CRON_JOBS: Controller[View] = Controller(
     name="cronjobs",
     watches=(
-        Watch(selects=only(*CRON_JOB), concerns=itself),
-        Watch(selects=only(*JOB), concerns=_concerns),
+        Watch(selects=only(*CRON_JOB), enqueue=itself),
+        Watch(selects=only(*JOB), enqueue=_enqueue_owner),
     ),
     gather=gather,
-    questions=questions,
+    queries=queries,
     plan=plan,
     complain=complain,
     manager=MANAGER,

@@ -1,8 +1,8 @@
 """
-Which time of a cron job's schedule is to be met now.
+The scheduled time of a CronJob that is due now.
 
-Only the latest counts: whatever was missed before it is missed. What is not met
-within the deadline a cron job sets itself is missed, too.
+Only the latest counts: earlier ones are missed. A time older than
+startingDeadlineSeconds is missed, too.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from lamina.actors.workloads.cron import Schedule
 from lamina.objects import meta
+from lamina.objects.cron import Schedule
 from lamina.objects.times import moment
 from lamina.objects.types import Obj
 
 _MANY = 100
 _SKEW = timedelta(milliseconds=100)
-"""Looked at a little after the minute, so that no clock that runs ahead sees it too early."""
+"""The requeue is a little after the scheduled time, as in kube-controller-manager, to allow for clock skew."""
 
 
-class Senseless(ValueError):
-    """The schedule can be read, and is never due."""
+class NeverDue(ValueError):
+    """The schedule is valid, and is never due."""
 
 
 class Due(Struct, frozen=True):
-    """The latest time that has passed since the last one that was met, and whether very many have."""
+    """The latest scheduled time since the last started one, and how many there were."""
 
     since: datetime
     at: datetime | None
@@ -38,7 +38,7 @@ class Due(Struct, frozen=True):
 
 
 def latest(cron_job: Obj, schedule: Schedule, now: datetime, *, within_deadline: bool) -> Due:
-    """Return what is due; times before the deadline are no longer looked at where that is asked for."""
+    """Return what is due; with `within_deadline`, times before the starting deadline are ignored."""
     since = moment((cron_job.get("status") or {}).get("lastScheduleTime")) or _created(cron_job)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if within_deadline and deadline is not None:
@@ -46,13 +46,13 @@ def latest(cron_job: Obj, schedule: Schedule, now: datetime, *, within_deadline:
     first = schedule.after(since)
     second = schedule.after(first) if first is not None else None
     if first is None or second is None:
-        raise Senseless("time difference between two schedules is less than 1 second")
+        raise NeverDue("time difference between two schedules is less than 1 second")
     if now < first:
         return Due(since, None)
     if now < second:
         return Due(since, first)
-    # Counted by the distance between the first two, which is near enough to
-    # start looking from; uneven schedules are looked at one step earlier.
+    # Estimated by the distance between the first two, as a start of the search;
+    # it starts one step earlier for irregular schedules.
     pace = max(second - first, timedelta(seconds=1))
     missed = (now - first) // pace + 1
     at, following = None, schedule.after(first + (missed - 2) * pace)
@@ -61,8 +61,8 @@ def latest(cron_job: Obj, schedule: Schedule, now: datetime, *, within_deadline:
     return Due(since, at, missed)
 
 
-def next_look(cron_job: Obj, schedule: Schedule, now: datetime) -> timedelta | None:
-    """Return how long until the schedule is next due."""
+def next_schedule_after(cron_job: Obj, schedule: Schedule, now: datetime) -> timedelta | None:
+    """Return the time until the schedule is next due."""
     due = latest(cron_job, schedule, now, within_deadline=False)
     start = due.at or (now if due.missed else due.since)
     following = schedule.after(start)

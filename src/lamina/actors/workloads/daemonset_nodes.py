@@ -1,15 +1,15 @@
 """
-Which nodes a daemon set is for, and the pod it makes for one.
+The eligibility of nodes for a DaemonSet, and the pod for one node.
 
-A pod is made for one node by asking for it by name; the scheduler does the
-rest. It puts up with everything that is only temporarily wrong with a node.
+A pod has a node affinity to one node's name; the scheduler binds it. It
+tolerates the taints of temporary node problems.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from lamina.actors.placing import is_tolerated, is_wanted
+from lamina.actors.node_fit import is_tolerated, matches_affinity
 from lamina.actors.workloads import pods
 from lamina.actors.workloads.revisions import HASH_LABEL
 from lamina.objects import meta
@@ -23,32 +23,32 @@ _SCHEDULE = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"
 _NETWORK = "network-unavailable"
 
 
-class Standing(Enum):
-    """What a node is to a daemon set."""
+class Eligibility(Enum):
+    """Whether a node runs a daemon pod."""
 
-    RUNS = "a pod belongs there"
-    KEEPS = "a pod that is there may stay"
-    REFUSES = "no pod belongs there"
+    SHOULD_RUN = "a pod should run there"
+    MAY_STAY = "an existing pod may stay"
+    MUST_NOT_RUN = "no pod may run there"
 
 
-def standing(daemon_set: Obj, node: Obj) -> Standing:
-    """Return what a node is to a daemon set, whatever runs there now."""
+def eligibility(daemon_set: Obj, node: Obj) -> Eligibility:
+    """Return whether a node runs a daemon pod, whatever runs there now."""
     spec: Obj = daemon_set["spec"]["template"]["spec"]
-    if spec.get("nodeName", meta.name(node)) != meta.name(node) or not is_wanted(spec, node):
-        return Standing.REFUSES
+    if spec.get("nodeName", meta.name(node)) != meta.name(node) or not matches_affinity(spec, node):
+        return Eligibility.MUST_NOT_RUN
     tolerations = tolerations_of(spec)
-    hindrances = {
+    untolerated = {
         taint.get("effect")
         for taint in (node.get("spec") or {}).get("taints") or ()
         if not is_tolerated(taint, tolerations)
     }
-    if "NoExecute" in hindrances:
-        return Standing.REFUSES
-    return Standing.KEEPS if "NoSchedule" in hindrances else Standing.RUNS
+    if "NoExecute" in untolerated:
+        return Eligibility.MUST_NOT_RUN
+    return Eligibility.MAY_STAY if "NoSchedule" in untolerated else Eligibility.SHOULD_RUN
 
 
 def tolerations_of(spec: Obj) -> list[Obj]:
-    """Return what a daemon's pod puts up with: what its template says, and what passes."""
+    """Return the tolerations of a daemon pod: those of its template, and those for temporary problems."""
     always = [(name, "NoExecute") for name in _EXECUTE] + [(name, "NoSchedule") for name in _SCHEDULE]
     if spec.get("hostNetwork"):
         always.append((_NETWORK, "NoSchedule"))
@@ -60,34 +60,34 @@ def tolerations_of(spec: Obj) -> list[Obj]:
     return own
 
 
-def make_pod(daemon_set: Obj, node: str, name: str, mark: str) -> Made:
-    """Return the pod that a daemon set makes for a node, of the revision with that mark."""
+def make_pod(daemon_set: Obj, node: str, name: str, revision_hash: str) -> Made:
+    """Return the pod of a DaemonSet for a node, of the revision with this hash."""
     template: Obj = daemon_set["spec"]["template"]
     made = pods.from_template(daemon_set, template, name)
-    labels = {**meta.labels(template), HASH_LABEL: mark}
+    labels = {**meta.labels(template), HASH_LABEL: revision_hash}
     generation = generation_of(daemon_set)
     if generation is not None:
         labels[GENERATION_LABEL] = generation
     made = meta.with_metadata(made, labels=labels)
     spec: Made = {**made["spec"], "tolerations": tolerations_of(template["spec"])}
-    return {**made, "spec": {**spec, "affinity": _bound_to(node, spec.get("affinity") or {})}}
+    return {**made, "spec": {**spec, "affinity": _with_node(node, spec.get("affinity") or {})}}
 
 
 def generation_of(daemon_set: Obj) -> str | None:
-    """Return the number of a daemon set's template, where its annotation has one."""
+    """Return the template generation of a DaemonSet, where its annotation has one."""
     text = meta.annotations(daemon_set).get(GENERATION) or ""
     return text if text.isascii() and text.isdigit() else None
 
 
-def _bound_to(node: str, affinity: Obj) -> Made:
-    """Return an affinity to one node in place of any other that is required; what is preferred stays."""
+def _with_node(node: str, affinity: Obj) -> Made:
+    """Return an affinity that requires one node; preferences stay."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
 
 
 def node_of(pod: Obj) -> str | None:
-    """Return the node a pod is on, or was made for."""
+    """Return the node of a pod, by its binding or its affinity."""
     spec: Obj = pod["spec"]
     if spec.get("nodeName"):
         return str(spec["nodeName"])
@@ -100,10 +100,10 @@ def node_of(pod: Obj) -> str | None:
     return None
 
 
-def is_updated(daemon_set: Obj, pod: Obj, mark: str) -> bool:
-    """Say whether a pod was made of the newest template, by the mark or the number it carries."""
+def is_updated(daemon_set: Obj, pod: Obj, revision_hash: str) -> bool:
+    """Say whether a pod has the newest template, by its hash or its template generation."""
     labels = meta.labels(pod)
     generation = generation_of(daemon_set)
-    return labels.get(HASH_LABEL) == mark or (
+    return labels.get(HASH_LABEL) == revision_hash or (
         generation is not None and labels.get(GENERATION_LABEL) == generation
     )

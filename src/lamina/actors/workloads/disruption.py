@@ -1,16 +1,16 @@
 """
-Budgets of disruption: how many pods are well, how many should be, and how many may be spared.
+The disruption controller: the status of PodDisruptionBudgets.
 
-1.  What should be well is a number, or a share of what the pods' controllers
-    want between them. The scale of a replica set is that of its deployment.
-2.  A pod counts as well while it is ready, nobody has asked it to go, and no
-    eviction of it is under way.
-3.  An eviction notes its pod on the budget before the pod goes. The note is
-    kept until the pod does, for two minutes at most.
-4.  Nothing may be spared while no pods are expected, nor where a scale cannot
-    be found: the budget then says why.
+1.  desiredHealthy is a number, or a percentage of the scale of the pods'
+    controllers. The scale of a ReplicaSet is that of its Deployment.
+2.  A pod is healthy while it is ready, not being deleted, and not in
+    disruptedPods.
+3.  An eviction adds its pod to disruptedPods before it deletes the pod. The
+    entry stays until the pod is deleted, for two minutes at most.
+4.  No disruptions are allowed while no pods are expected, nor where a scale
+    cannot be found: the condition then says why.
 
-What is refused on its account is decided by the server, when somebody evicts.
+The eviction subresource of the server enforces the budgets.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
+from lamina.actors.field_manager import MANAGER
 from lamina.actors.workloads import pods
 from lamina.actors.workloads.pods import POD
-from lamina.actors.workloads.selecting import changes, insisted, same, selected, selecting, sides
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.events import normal, warning
-from lamina.core.plan import Action, Emit, Patch, Plan, Stage, change, set_status
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.events import normal, warning
+from lamina.core.model.plan import Action, Emit, Patch, Plan, Stage, change, set_status
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
+from lamina.core.ownership.selector_index import selected, selecting, selector_keys
+from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.conditions import find, with_condition
 from lamina.objects.selectors import LabelSelector, from_object
@@ -47,7 +48,7 @@ _SCALED: Final = (
 )
 _ALLOWED: Final = "DisruptionAllowed"
 _TARGET: Final = "DisruptionTarget"
-_PATIENCE: Final = timedelta(minutes=2)
+_TIMEOUT: Final = timedelta(minutes=2)
 _AGAIN: Final = timedelta(seconds=20)
 _BY: Final = "controllermanager"
 
@@ -62,49 +63,49 @@ Scale: TypeAlias = int | Unknown
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """A budget, the pods it covers, and how many pods each of their controllers wants."""
+    """A budget, the pods it selects, and the scale of each of their controllers."""
 
     budget: Obj
     pods: tuple[Obj, ...]
     scales: Mapping[str, Scale]
 
 
-class Disturbed(Struct, frozen=True, kw_only=True):
-    """A pod that was to go, says it itself, and has not been asked to."""
+class DisruptionTarget(Struct, frozen=True, kw_only=True):
+    """A pod with the DisruptionTarget condition that is not being deleted."""
 
     pod: Obj
     since: datetime
 
 
-View: TypeAlias = Budget | Disturbed
+View: TypeAlias = Budget | DisruptionTarget
 
 
 def gather(world: World, ref: Ref) -> View | None:
     if ref.kind == "Pod":
         pod = world.get(ref)
-        since = _disturbed(pod) if pod is not None else None
-        return Disturbed(pod=pod, since=since) if pod is not None and since is not None else None
+        since = _target_since(pod) if pod is not None else None
+        return DisruptionTarget(pod=pod, since=since) if pod is not None and since is not None else None
     budget = world.get(ref)
     if budget is None or meta.is_deleting(budget):
         return None
     selector = selector_of(budget)
-    found = tuple(selected(world, ref.namespace, selector)) if selector is not None else ()
+    found = tuple(selected(world, POD, ref.namespace, selector)) if selector is not None else ()
     owners = {owner["uid"]: owner for pod in found if (owner := meta.controller_of(pod)) is not None}
     scales = {uid: _scale(world, ref.namespace, owner) for uid, owner in owners.items()}
     return Budget(budget=budget, pods=found, scales=scales)
 
 
 def selector_of(budget: Obj) -> LabelSelector | None:
-    """Return which pods a budget covers; one without a selector covers none."""
+    """Return the selector of a budget; None without one, which selects no pods."""
     selector = (budget.get("spec") or {}).get("selector")
     return from_object(selector) if selector is not None else None
 
 
 def by_selector(budget: Obj) -> Iterator[str]:
-    """Find a budget by a label of the pods it covers."""
+    """Index: the selector keys of a budget."""
     selector = selector_of(budget)
     if selector is not None:
-        yield insisted(meta.namespace(budget), selector)
+        yield from selector_keys(meta.namespace(budget), selector)
 
 
 def _scale(world: World, namespace: str, owner: OwnerRef) -> Scale:
@@ -128,7 +129,7 @@ def _scale(world: World, namespace: str, owner: OwnerRef) -> Scale:
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
-    return _calm(view, now) if isinstance(view, Disturbed) else _count(view, now)
+    return _reset_target(view, now) if isinstance(view, DisruptionTarget) else _count(view, now)
 
 
 def _count(view: Budget, now: datetime) -> Plan:
@@ -137,7 +138,7 @@ def _count(view: Budget, now: datetime) -> Plan:
     if isinstance(needed, Unknown):
         return _fail(budget, needed.because, now)
     expected, desired = needed
-    disrupted, again = _under_way(view, now)
+    disrupted, again = _disrupted(view, now)
     healthy = sum(
         1
         for pod in view.pods
@@ -162,24 +163,27 @@ def _count(view: Budget, now: datetime) -> Plan:
     }
     if disrupted:
         status["disruptedPods"] = disrupted
-    write = _written(budget, status)
+    write = _status_write(budget, status)
     if write is None:
-        return Plan(look_again=again)
-    because = f"{healthy} of {expected} pods are well, {desired} should be"
+        return Plan(requeue_after=again)
+    because = f"{healthy} of {expected} pods are healthy, {desired} are required"
     return Plan(
-        stages=(Stage("say so", (write,)), *_tell(view, now)),
-        look_again=again,
+        stages=(Stage("write status", (write,)), *_events(view, now)),
+        requeue_after=again,
         because=because,
     )
 
 
-def _written(budget: Obj, status: Made) -> Patch | None:
-    """Return the write of a status; names that a map has lost are taken out of it one by one."""
+def _status_write(budget: Obj, status: Made) -> Patch | None:
+    """Return the write of a status; entries removed from disruptedPods become nulls of the merge patch."""
     write = set_status(budget, status)
-    noted = (budget.get("status") or {}).get("disruptedPods") or {}
-    if write is None or not noted or not status.get("disruptedPods"):
+    old_entries = (budget.get("status") or {}).get("disruptedPods") or {}
+    if write is None or not old_entries or not status.get("disruptedPods"):
         return write
-    fields = {**write.patch["status"], "disruptedPods": changes(noted, status["disruptedPods"])}
+    fields = {
+        **write.patch["status"],
+        "disruptedPods": create_merge_patch(old_entries, status["disruptedPods"]),
+    }
     return change(budget, {"status": fields}, subresource="status")
 
 
@@ -188,7 +192,7 @@ def _conditions(budget: Obj) -> list[Condition]:
 
 
 def _needed(view: Budget) -> tuple[int, int] | Unknown:
-    """Return how many pods there should be, and how many of them well."""
+    """Return expectedPods and desiredHealthy."""
     spec = view.budget.get("spec") or {}
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
     if most is None and not isinstance(least, str):
@@ -203,32 +207,32 @@ def _needed(view: Budget) -> tuple[int, int] | Unknown:
     return expected, _share(least, expected)
 
 
-def _share(wanted: Any, whole: int) -> int:
-    """Return a number, or a percentage of the whole, rounded up."""
+def _share(wanted: Any, total: int) -> int:
+    """Return an int-or-percent value of a total, rounded up."""
     if isinstance(wanted, int):
         return wanted
-    return -(-int(str(wanted).removesuffix("%")) * whole // 100)
+    return -(-int(str(wanted).removesuffix("%")) * total // 100)
 
 
-def _under_way(view: Budget, now: datetime) -> tuple[dict[str, str], timedelta | None]:
-    """Return whose eviction is under way and since when, and when the next of them should be over."""
-    noted: Mapping[str, str] = (view.budget.get("status") or {}).get("disruptedPods") or {}
+def _disrupted(view: Budget, now: datetime) -> tuple[dict[str, str], timedelta | None]:
+    """Return the entries of disruptedPods that are still valid, and when the next of them expires."""
+    old_entries: Mapping[str, str] = (view.budget.get("status") or {}).get("disruptedPods") or {}
     kept: dict[str, str] = {}
     ends: list[datetime] = []
     for pod in view.pods:
-        since = moment(noted.get(meta.name(pod)))
-        if since is not None and not meta.is_deleting(pod) and since + _PATIENCE > now:
-            kept[meta.name(pod)] = noted[meta.name(pod)]
-            ends.append(since + _PATIENCE)
+        since = moment(old_entries.get(meta.name(pod)))
+        if since is not None and not meta.is_deleting(pod) and since + _TIMEOUT > now:
+            kept[meta.name(pod)] = old_entries[meta.name(pod)]
+            ends.append(since + _TIMEOUT)
     return kept, min(ends) - now if ends else None
 
 
-def _tell(view: Budget, now: datetime) -> Iterator[Stage]:
-    """Yield what there is to tell beside the numbers."""
-    told: list[Action] = []
+def _events(view: Budget, now: datetime) -> Iterator[Stage]:
+    """Yield the stage with events about missing and unmanaged pods."""
+    events: list[Action] = []
     budget = view.budget
     if not view.pods:
-        told.append(Emit(event=normal(budget, "NoPods", "No matching pods found", by=_BY, now=now)))
+        events.append(Emit(event=normal(budget, "NoPods", "No matching pods found", by=_BY, now=now)))
     spec = budget.get("spec") or {}
     by_scale = spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
     if by_scale and any(meta.controller_of(pod) is None for pod in view.pods):
@@ -238,13 +242,13 @@ def _tell(view: Budget, now: datetime) -> Iterator[Stage]:
             'undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to '
             "an integer value."
         )
-        told.append(Emit(event=warning(budget, "UnmanagedPods", message, by=_BY, now=now)))
-    if told:
-        yield Stage("tell", tuple(told))
+        events.append(Emit(event=warning(budget, "UnmanagedPods", message, by=_BY, now=now)))
+    if events:
+        yield Stage("record events", tuple(events))
 
 
 def _fail(budget: Obj, because: str, now: datetime) -> Plan:
-    """Spare nothing, and say why."""
+    """Allow no disruptions, and report why."""
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = 0
     status["conditions"] = with_condition(
@@ -258,30 +262,34 @@ def _fail(budget: Obj, because: str, now: datetime) -> Plan:
     )
     write = set_status(budget, status)
     if write is None:
-        return Plan(look_again=_AGAIN, because=because)
+        return Plan(requeue_after=_AGAIN, because=because)
     message = f"Failed to calculate the number of expected pods: {because}"
     event = warning(budget, "CalculateExpectedPodCountFailed", message, by=_BY, now=now)
-    stages = (Stage("say so", (write,)), Stage("tell", (Emit(event=event),)))
-    return Plan(stages=stages, look_again=_AGAIN, because=because)
+    stages = (Stage("write status", (write,)), Stage("record events", (Emit(event=event),)))
+    return Plan(stages=stages, requeue_after=_AGAIN, because=because)
 
 
-# ── pods that were to go, and did not ──
+# Stale DisruptionTarget conditions
 
 
-def _disturbed(pod: Obj) -> datetime | None:
-    """Return since when a pod that nobody has asked to go says that it is about to."""
+def _target_since(pod: Obj) -> datetime | None:
+    """Return since when a pod that is not being deleted has the DisruptionTarget condition."""
     if meta.is_deleting(pod) or pods.is_finished(pod):
         return None
-    said = find((pod.get("status") or {}).get("conditions") or (), _TARGET)
-    if said is None or said["status"] != "True" or said.get("reason") == "TerminationByKubelet":
+    condition = find((pod.get("status") or {}).get("conditions") or (), _TARGET)
+    if (
+        condition is None
+        or condition["status"] != "True"
+        or condition.get("reason") == "TerminationByKubelet"
+    ):
         return None
-    return moment(said.get("lastTransitionTime"))
+    return moment(condition.get("lastTransitionTime"))
 
 
-def _calm(view: Disturbed, now: datetime) -> Plan:
-    left = view.since + _PATIENCE - now
+def _reset_target(view: DisruptionTarget, now: datetime) -> Plan:
+    left = view.since + _TIMEOUT - now
     if left > timedelta(0):
-        return Plan(look_again=left)
+        return Plan(requeue_after=left)
     conditions = [
         {"type": _TARGET, "status": "False", "lastProbeTime": None, "lastTransitionTime": stamp(now)}
         if one["type"] == _TARGET
@@ -289,18 +297,20 @@ def _calm(view: Disturbed, now: datetime) -> Plan:
         for one in view.pod["status"]["conditions"]
     ]
     write = change(view.pod, {"status": {"conditions": conditions}}, subresource="status")
-    return Plan(stages=(Stage("take it back", (write,)),), because="nobody has asked it to go")
+    return Plan(stages=(Stage("reset condition", (write,)),), because="it was not deleted")
 
 
-# ── whom a change concerns ──
+# Enqueueing
 
 
 def budgets_of(world: World, pod: Obj) -> Iterator[Ref]:
-    """Yield the budgets that cover a pod."""
-    return map(meta.ref, selecting(world, BUDGET, by_selector, selector_of, pod))
+    """Yield the budgets that select a pod."""
+    return map(
+        meta.ref, selecting(world, BUDGET, by_selector, selector_of, meta.namespace(pod), meta.labels(pod))
+    )
 
 
-def _bearing(pod: Obj) -> Any:
+def _relevant(pod: Obj) -> Any:
     owner = meta.controller_of(pod)
     return (
         meta.uid(pod),
@@ -312,11 +322,11 @@ def _bearing(pod: Obj) -> Any:
 
 
 def pod_changed(world: World, change: Change) -> Iterable[Ref]:
-    """A pod concerns its budgets, and itself where it says that it is about to go."""
-    if change.after is not None and _disturbed(change.after) is not None:
+    """A changed pod enqueues its budgets, and itself if it has the DisruptionTarget condition."""
+    if change.after is not None and _target_since(change.after) is not None:
         yield change.ref
-    if world.count(BUDGET) and not same(change, _bearing):
-        yield from dict.fromkeys(ref for pod in sides(change) for ref in budgets_of(world, pod))
+    if world.count(BUDGET) and not change.preserves(_relevant):
+        yield from dict.fromkeys(ref for pod in change.versions for ref in budgets_of(world, pod))
 
 
 def budget_changed(world: World, change: Change) -> Iterable[Ref]:
@@ -324,8 +334,8 @@ def budget_changed(world: World, change: Change) -> Iterable[Ref]:
 
 
 def owner_changed(world: World, change: Change) -> Iterable[Ref]:
-    """Whoever wants another number of pods concerns the budgets of those it has."""
-    if same(change, lambda owner: (owner.get("spec") or {}).get("replicas")):
+    """A controller with changed replicas enqueues the budgets of its pods."""
+    if change.preserves(lambda owner: (owner.get("spec") or {}).get("replicas")):
         return ()
     uid = meta.uid(change.obj)
     owned = [*world.owned_by(uid, POD)]
@@ -337,9 +347,9 @@ def owner_changed(world: World, change: Change) -> Iterable[Ref]:
 BUDGETS: Controller[View] = Controller(
     name="disruption",
     watches=(
-        Watch(selects=only(*BUDGET), concerns=budget_changed),
-        Watch(selects=only(*POD), concerns=pod_changed),
-        *(Watch(selects=only(*kind), concerns=owner_changed) for kind in _SCALED),
+        Watch(selects=only(*BUDGET), enqueue=budget_changed),
+        Watch(selects=only(*POD), enqueue=pod_changed),
+        *(Watch(selects=only(*kind), enqueue=owner_changed) for kind in _SCALED),
     ),
     gather=gather,
     plan=plan,

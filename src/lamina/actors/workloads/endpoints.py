@@ -1,11 +1,11 @@
 """
-Endpoints: where a service leads, in one object of the service's name.
+The Endpoints controller: one object for each Service, with the Service's name.
 
-A subset is a set of addresses that offer the same ports. Pods that are not
-ready are listed apart; those that are to go are not listed. What the object
-cannot hold, beyond a thousand addresses, is left out and said to be.
+A subset is a set of addresses with the same ports. Pods that are not ready are in
+notReadyAddresses; terminating ones are left out. Beyond a thousand addresses the
+object is truncated, and an annotation says so.
 
-Kept for those who still read it; `slices` is what the rest of a cluster reads.
+Endpoints are the legacy API; EndpointSlices replace them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
+from lamina.actors.field_manager import MANAGER
 from lamina.actors.workloads import pods
-from lamina.actors.workloads.addresses import (
+from lamina.actors.workloads.endpoint_address import (
     HEADLESS,
     TRIGGER,
     addresses_of,
     first_trigger,
     hostname_of,
+    is_endpoint,
     is_headless,
-    is_reached,
     last_trigger,
     pod_changed,
     ports_of,
@@ -36,11 +36,12 @@ from lamina.actors.workloads.addresses import (
     target_of,
 )
 from lamina.actors.workloads.pods import POD
-from lamina.actors.workloads.selecting import changes, selected
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.plan import Action, Create, Plan, change, delete, one_stage
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.plan import Action, Create, Plan, change, delete, one_stage
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
+from lamina.core.ownership.selector_index import selected
+from lamina.merge.patches import create_merge_patch
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 
@@ -49,11 +50,11 @@ CONTROLLER: Final = "endpoint-controller"
 MOST: Final = 1000
 _OVER: Final = "endpoints.kubernetes.io/over-capacity"
 _TOGETHER = timedelta(milliseconds=500)
-"""Longer than slices take: every change rewrites the whole of it."""
+"""Longer than for EndpointSlices, because every change rewrites the whole object."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A service that leads to pods, or one that is gone; the pods; and what is written about it."""
+    """A Service with a selector, or None for a deleted one; its pods; and its Endpoints."""
 
     service: Obj | None
     pods: tuple[Obj, ...]
@@ -62,11 +63,11 @@ class View(Struct, frozen=True, kw_only=True):
 
 def gather(world: World, ref: Ref) -> View | None:
     """
-    Return what there is to know about a service.
+    Return the view of a Service.
 
-    A key of our own kind says that the service was seen to go: then whatever is
-    written of it goes too, whoever wrote it. One whose service is merely not
-    there may be kept by somebody for another purpose; ours say that they are.
+    A key of kind Endpoints means that the deletion of the Service was
+    observed: then any Endpoints of its name are deleted. Endpoints whose
+    Service is not in the cache are deleted only if this controller made them.
     """
     service = world.get(Ref("v1", "Service", ref.namespace, ref.name))
     endpoints = world.get(Ref("v1", "Endpoints", ref.namespace, ref.name))
@@ -77,22 +78,24 @@ def gather(world: World, ref: Ref) -> View | None:
     selector = selector_of(service)
     if selector is None:
         return None
-    found = selected(world, ref.namespace, selector)
+    found = selected(world, POD, ref.namespace, selector)
     return View(service=service, pods=tuple(found), endpoints=endpoints)
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     service, old = view.service, view.endpoints
     if service is None:
-        return one_stage("let it go", [delete(old)] if old else [], because="its service is gone")
-    reached = [pod for pod in view.pods if is_reached(pod, ending=publishes_unready(service))]
-    subsets = _cut(subsets_of(service, reached))
-    over = _count(subsets) < sum(1 for pod in reached for _ in addresses_of(pod)[:1])
+        return one_stage("delete endpoints", [delete(old)] if old else [], because="its Service is deleted")
+    endpoint_pods = [pod for pod in view.pods if is_endpoint(pod, terminating=publishes_unready(service))]
+    subsets = _truncated(subsets_of(service, endpoint_pods))
+    over = _count(subsets) < sum(1 for pod in endpoint_pods for _ in addresses_of(pod)[:1])
     labels = _labels(service)
     if old is None:
-        return one_stage("write it down", [_new(service, subsets, labels, over)], because="it is new")
-    action = _correction(old, subsets, labels, over, reached)
-    return one_stage("write it down", [action] if action else [], because=f"{len(reached)} pods")
+        return one_stage(
+            "create endpoints", [_new(service, subsets, labels, over)], because="they are missing"
+        )
+    action = _correction(old, subsets, labels, over, endpoint_pods)
+    return one_stage("update endpoints", [action] if action else [], because=f"{len(endpoint_pods)} pods")
 
 
 def _labels(service: Obj) -> dict[str, str]:
@@ -118,17 +121,17 @@ def _new(service: Obj, subsets: list[Made], labels: Made, over: bool) -> Action:
 
 
 def _correction(
-    old: Obj, subsets: list[Made], labels: Made, over: bool, reached: Sequence[Obj]
+    old: Obj, subsets: list[Made], labels: Made, over: bool, endpoint_pods: Sequence[Obj]
 ) -> Action | None:
     before = meta.annotations(old)
     moved = (old.get("subsets") or []) != subsets
     if not moved and meta.labels(old) == labels and (before.get(_OVER) == "truncated") == over:
         return None
-    trigger = last_trigger(reached, before.get(TRIGGER))
+    trigger = last_trigger(endpoint_pods, before.get(TRIGGER))
     patch: Made = {
         "metadata": {
-            "labels": changes(meta.labels(old), labels),
-            "annotations": changes(before, _annotations(before, trigger, over)),
+            "labels": create_merge_patch(meta.labels(old), labels),
+            "annotations": create_merge_patch(before, _annotations(before, trigger, over)),
         }
     }
     if moved:
@@ -136,13 +139,13 @@ def _correction(
     return change(old, patch)
 
 
-# ── subsets ──
+# Subsets
 
 
-def subsets_of(service: Obj, reached: Iterable[Obj]) -> list[Made]:
-    """Return addresses by the ports they offer, each port with everybody who offers it, in a settled order."""
-    offered: dict[tuple[Any, ...], dict[bool, list[Made]]] = {}
-    for pod in reached:
+def subsets_of(service: Obj, endpoint_pods: Iterable[Obj]) -> list[Made]:
+    """Return addresses grouped by their ports, in a stable order."""
+    by_port: dict[tuple[Any, ...], dict[bool, list[Made]]] = {}
+    for pod in endpoint_pods:
         address = _address(service, pod)
         if address is None:
             continue
@@ -153,13 +156,13 @@ def subsets_of(service: Obj, reached: Iterable[Obj]) -> list[Made]:
             for port, number in ports_of(service, pod)
         ]
         for port in numbered if ports else [()] if is_headless(service) else []:
-            offered.setdefault(port, {True: [], False: []})[ready].append(address)
+            by_port.setdefault(port, {True: [], False: []})[ready].append(address)
     by_addresses: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for port, found in offered.items():
+    for port, found in by_port.items():
         known = tuple(tuple(sorted(map(_order, found[ready]))) for ready in (True, False))
         by_addresses.setdefault(known, []).append(port)
     return [
-        _subset(sorted(ports), offered[ports[0]])
+        _subset(sorted(ports), by_port[ports[0]])
         for ports in sorted(by_addresses.values(), key=lambda ports: sorted(ports))
     ]
 
@@ -205,8 +208,8 @@ def _count(subsets: Iterable[Obj]) -> int:
     return len(set(found))
 
 
-def _cut(subsets: list[Made]) -> list[Made]:
-    """Return what of some subsets an object may hold, those that are ready first."""
+def _truncated(subsets: list[Made]) -> list[Made]:
+    """Return subsets truncated to a thousand addresses, ready ones first."""
     total = sum(len(one.get("addresses", ())) + len(one.get("notReadyAddresses", ())) for one in subsets)
     if total <= MOST:
         return subsets
@@ -221,15 +224,15 @@ def _cut(subsets: list[Made]) -> list[Made]:
     return [one for one in subsets if "addresses" in one or "notReadyAddresses" in one]
 
 
-def service_went(world: World, change: Change) -> Iterable[Ref]:
-    """A service concerns itself; one that is gone, whatever is written of it."""
+def service_deleted(world: World, change: Change) -> Iterable[Ref]:
+    """A changed Service is enqueued; a deleted one enqueues its Endpoints."""
     if change.after is None:
         return (Ref("v1", "Endpoints", change.ref.namespace, change.ref.name),)
     return service_changed(world, change)
 
 
 def endpoints_changed(world: World, change: Change) -> Iterable[Ref]:
-    """Endpoints that are gone are missed by their service, and some that are found have lost theirs."""
+    """Deleted Endpoints enqueue their Service, and so do observed ones without a Service."""
     ref = Ref("v1", "Service", change.ref.namespace, change.ref.name)
     gone = change.after is None
     return (ref,) if gone or (change.before is None and world.get(ref) is None) else ()
@@ -238,9 +241,9 @@ def endpoints_changed(world: World, change: Change) -> Iterable[Ref]:
 ENDPOINTS: Controller[View] = Controller(
     name="endpoints",
     watches=(
-        Watch(selects=only("", "Service"), concerns=service_went),
-        Watch(selects=only(*POD), concerns=pod_changed, delay=_TOGETHER),
-        Watch(selects=only("", "Endpoints"), concerns=endpoints_changed),
+        Watch(selects=only("", "Service"), enqueue=service_deleted),
+        Watch(selects=only(*POD), enqueue=pod_changed, delay=_TOGETHER),
+        Watch(selects=only("", "Endpoints"), enqueue=endpoints_changed),
     ),
     gather=gather,
     plan=plan,

@@ -1,9 +1,9 @@
 """
-Volumes that live as long as their pod.
+The ephemeral volume controller: claims for the volumeClaimTemplates of pods.
 
-A pod may bring the template of a claim along. The claim is made for it, under
-the names of both, and is its dependent: it goes when the pod has gone. A claim
-of that name that is somebody else's is left alone, and the pod waits.
+The claim is named after the pod and the volume, and owned by the pod, with which
+it is deleted. A claim of that name with another owner is left alone, and the pod
+stays pending.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
+from lamina.actors.field_manager import MANAGER
 from lamina.actors.workloads import pods
-from lamina.actors.workloads.claims import CLAIM
 from lamina.actors.workloads.pods import POD
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.events import warning
-from lamina.core.plan import Action, Create, Emit, Plan, one_stage
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
+from lamina.actors.workloads.pv_binder import CLAIM
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.events import warning
+from lamina.core.model.plan import Action, Create, Emit, Plan, one_stage
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 
@@ -29,14 +29,14 @@ _BY = "ephemeral_volume"
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A pod that brings templates of claims, and the claims of those names that are there."""
+    """A pod with volumeClaimTemplates, and the existing claims of their names."""
 
     pod: Obj
     claims: dict[str, Obj]
 
 
-def brought(pod: Obj) -> Iterator[tuple[str, Obj]]:
-    """Yield the name of each claim that is to be made for a pod, and what it is made of."""
+def claim_templates(pod: Obj) -> Iterator[tuple[str, Obj]]:
+    """Yield the name and the template of each ephemeral claim of a pod."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if source := volume.get("ephemeral"):
             yield f"{meta.name(pod)}-{volume['name']}", source.get("volumeClaimTemplate") or {}
@@ -46,7 +46,7 @@ def gather(world: World, ref: Ref) -> View | None:
     pod = world.get(ref)
     if pod is None or meta.is_deleting(pod) or pods.is_finished(pod):
         return None
-    names = [name for name, _ in brought(pod)]
+    names = [name for name, _ in claim_templates(pod)]
     found = {name: world.get(Ref("v1", "PersistentVolumeClaim", ref.namespace, name)) for name in names}
     there = {name: claim for name, claim in found.items() if claim is not None}
     return View(pod=pod, claims=there) if names else None
@@ -54,7 +54,7 @@ def gather(world: World, ref: Ref) -> View | None:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     actions: list[Action] = []
-    for name, template in brought(view.pod):
+    for name, template in claim_templates(view.pod):
         there = view.claims.get(name)
         if there is None:
             actions.append(Create(obj=_claim(view.pod, name, template)))
@@ -64,7 +64,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
                 f"PVC {place}/{name} was not created for pod {place}/{meta.name(view.pod)} (pod is not owner)"
             )
             actions.append(Emit(event=warning(view.pod, "FailedBinding", message, by=_BY, now=now)))
-    return one_stage("make its claims", actions, because="it brings templates of claims")
+    return one_stage("create claims", actions, because="it has ephemeral volumes")
 
 
 def _claim(pod: Obj, name: str, template: Obj) -> Made:
@@ -83,15 +83,15 @@ def _claim(pod: Obj, name: str, template: Obj) -> Made:
 
 
 def pod_changed(world: World, change: Change) -> Iterable[Ref]:
-    """A pod that comes concerns itself, if it brings anything."""
+    """A new pod is enqueued, if it has ephemeral volumes."""
     after = change.after
     if after is None or change.before is not None:
         return ()
-    return (change.ref,) if any(True for _ in brought(after)) else ()
+    return (change.ref,) if any(True for _ in claim_templates(after)) else ()
 
 
 def claim_changed(world: World, change: Change) -> Iterable[Ref]:
-    """A claim that is gone is missed by the pod it was made for."""
+    """A deleted claim enqueues its pod."""
     owner = meta.controller_of(change.obj)
     if change.after is not None or owner is None or owner["kind"] != "Pod":
         return ()
@@ -101,8 +101,8 @@ def claim_changed(world: World, change: Change) -> Iterable[Ref]:
 EPHEMERAL_CLAIMS: Controller[View] = Controller(
     name="ephemeral claims",
     watches=(
-        Watch(selects=only(*POD), concerns=pod_changed),
-        Watch(selects=only(*CLAIM), concerns=claim_changed),
+        Watch(selects=only(*POD), enqueue=pod_changed),
+        Watch(selects=only(*CLAIM), enqueue=claim_changed),
     ),
     gather=gather,
     plan=plan,

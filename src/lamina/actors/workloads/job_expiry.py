@@ -1,8 +1,8 @@
 """
-How long finished jobs are kept, and pods that nobody counts any more.
+The TTL-after-finished controller, and the removal of tracking finalizers from orphan pods.
 
-A job that says so goes some time after it has finished, its pods with it. A pod
-whose job has gone or has finished is let go of: nobody is left to count it.
+A Job with ttlSecondsAfterFinished is deleted that long after it has finished, with
+its pods. The finalizer of a pod whose Job is deleted or finished is removed.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
-from lamina.actors.workloads import claim, pods
+from lamina.actors.field_manager import MANAGER
+from lamina.actors.workloads import pods
 from lamina.actors.workloads.job import JOB
-from lamina.actors.workloads.job_ending import finish, finished_at
+from lamina.actors.workloads.job_finish import finish, finished_at
 from lamina.actors.workloads.job_pods import TRACKING, is_tracked
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import NOTHING, Plan, Propagation, delete, one_stage, remove_finalizer
-from lamina.core.questions import Answers, Found, Question, Read
-from lamina.core.world import Change, World
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import NOTHING, Plan, Propagation, delete, one_stage, remove_finalizer
+from lamina.core.model.queries import Answers, Found, Query, Read
+from lamina.core.model.world import Change, World
+from lamina.core.ownership import controller_ref
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
 
 class Expiring(Struct, frozen=True, kw_only=True):
-    """A job that has finished, and when it goes."""
+    """A finished Job, and when it expires."""
 
     job: Obj
     at: datetime
@@ -45,15 +46,13 @@ def gather(world: World, ref: Ref) -> Expiring | None:
 def plan(view: Expiring, answers: Answers, now: datetime) -> Plan:
     left = view.at - now
     if left > timedelta(0):
-        return Plan(look_again=left, because="it has finished, and is kept for a while")
-    return one_stage(
-        "clean up", [delete(view.job, Propagation.FOREGROUND)], because="it finished long enough ago"
-    )
+        return Plan(requeue_after=left, because="it has finished, and has not expired")
+    return one_stage("delete", [delete(view.job, Propagation.FOREGROUND)], because="it has expired")
 
 
 JOB_EXPIRY: Controller[Expiring] = Controller(
     name="job-expiry",
-    watches=(Watch(selects=only(*JOB), concerns=itself),),
+    watches=(Watch(selects=only(*JOB), enqueue=itself),),
     gather=gather,
     plan=plan,
     manager=MANAGER,
@@ -61,46 +60,46 @@ JOB_EXPIRY: Controller[Expiring] = Controller(
 )
 
 
-class Left(Struct, frozen=True, kw_only=True):
-    """A pod that carries a job's finalizer, and the job it names if that is not known to have finished."""
+class Orphan(Struct, frozen=True, kw_only=True):
+    """A pod with the tracking finalizer, and its Job, None if that is finished."""
 
     pod: Obj
     job: Ref | None
     job_uid: str = ""
 
 
-def gather_left(world: World, ref: Ref) -> Left | None:
+def gather_orphan(world: World, ref: Ref) -> Orphan | None:
     pod = world.get(ref)
     if pod is None or not is_tracked(pod):
         return None
     controller = meta.controller_of(pod)
     if controller is None:
-        return Left(pod=pod, job=None)
+        return Orphan(pod=pod, job=None)
     if (controller["apiVersion"], controller["kind"]) != ("batch/v1", JOB.kind):
         return None
-    job = claim.owner_of(world, pod, JOB)
+    job = controller_ref.owner_of(world, pod, JOB)
     if job is not None:
-        return Left(pod=pod, job=None) if finish(job) is not None else None
+        return Orphan(pod=pod, job=None) if finish(job) is not None else None
     where = Ref("batch/v1", JOB.kind, meta.namespace(pod), controller["name"])
-    return Left(pod=pod, job=where, job_uid=controller["uid"])
+    return Orphan(pod=pod, job=where, job_uid=controller["uid"])
 
 
-def questions_left(view: Left, answers: Answers) -> tuple[Question, ...]:
-    """Ask whether the job is really gone: a pod may be seen before its job is."""
+def orphan_queries(view: Orphan, answers: Answers) -> tuple[Query, ...]:
+    """Ask for a live read of the Job, which may not be in the cache yet."""
     return (Read(view.job),) if view.job is not None and Read(view.job) not in answers else ()
 
 
-def plan_left(view: Left, answers: Answers, now: datetime) -> Plan:
+def plan_orphan(view: Orphan, answers: Answers, now: datetime) -> Plan:
     match answers.get(Read(view.job)) if view.job is not None else None:
         case Found(job) if meta.uid(job) == view.job_uid:
             return NOTHING
         case _:
-            let_go = remove_finalizer(view.pod, TRACKING)
-            return one_stage("let it go", [let_go], because="nobody counts it any more")
+            write = remove_finalizer(view.pod, TRACKING)
+            return one_stage("remove finalizer", [write], because="no Job tracks it")
 
 
-def _left_by(world: World, change: Change) -> Iterable[Ref]:
-    """A job that is gone or has finished concerns the pods it leaves."""
+def _enqueue_pods(world: World, change: Change) -> Iterable[Ref]:
+    """A deleted or finished Job enqueues its tracked pods."""
     before, after = change.before, change.after
     if after is None or finish(after) is not None:
         yield from (
@@ -110,24 +109,24 @@ def _left_by(world: World, change: Change) -> Iterable[Ref]:
         yield from (meta.ref(pod) for pod in world.owned_by(meta.uid(before), pods.POD) if is_tracked(pod))
 
 
-def _tracked(world: World, change: Change) -> Iterable[Ref]:
-    """A pod concerns itself while it is tracked and its job does not look after it."""
+def _enqueue_tracked(world: World, change: Change) -> Iterable[Ref]:
+    """A tracked pod without an unfinished Job is enqueued."""
     pod = change.after
     if pod is not None and is_tracked(pod):
-        job = claim.owner_of(world, pod, JOB)
+        job = controller_ref.owner_of(world, pod, JOB)
         if job is None or finish(job) is not None:
             yield change.ref
 
 
-JOB_LEFTOVERS: Controller[Left] = Controller(
+JOB_LEFTOVERS: Controller[Orphan] = Controller(
     name="job-leftovers",
     watches=(
-        Watch(selects=only(*JOB), concerns=_left_by),
-        Watch(selects=only(*pods.POD), concerns=_tracked),
+        Watch(selects=only(*JOB), enqueue=_enqueue_pods),
+        Watch(selects=only(*pods.POD), enqueue=_enqueue_tracked),
     ),
-    gather=gather_left,
-    questions=questions_left,
-    plan=plan_left,
+    gather=gather_orphan,
+    queries=orphan_queries,
+    plan=plan_orphan,
     manager=MANAGER,
     at_once=2,
 )

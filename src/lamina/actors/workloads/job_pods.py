@@ -1,9 +1,9 @@
 """
-The pods of a job: how one is made, when it ended, and how long to wait after one that failed.
+The pods of a Job: their creation, their finish time, and the backoff after failures.
 
-A pod of a job carries a finalizer from the beginning, so that it cannot go
-before it has been counted. A pod of an indexed job knows which part of the job
-it does, by annotation, label, hostname and an environment variable.
+A pod of a Job is created with the tracking finalizer, so that it is counted before
+it is removed. A pod of an indexed Job has its index in an annotation, a label, the
+hostname and an environment variable.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
 _VARIABLE = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX = 58
 _SUFFIX = 5
-_FIRST_WAIT = timedelta(seconds=10)
-_LONGEST_WAIT = timedelta(minutes=10)
+_FIRST_BACKOFF = timedelta(seconds=10)
+_LONGEST_BACKOFF = timedelta(minutes=10)
 
 
 def is_tracked(pod: Obj) -> bool:
-    """Say whether a pod has still to be counted."""
+    """Say whether a pod has the tracking finalizer, and is not counted yet."""
     return TRACKING in meta.finalizers(pod)
 
 
 def is_failed(job: Obj, pod: Obj) -> bool:
-    """Say whether a pod counts as failed: it has, or it is going and is to be replaced before it has gone."""
+    """Say whether a pod counts as failed: it has failed, or it is terminating and is replaced at once."""
     phase = pods.phase(pod)
     if phase == "Failed":
         return True
@@ -42,7 +42,7 @@ def is_failed(job: Obj, pod: Obj) -> bool:
 
 
 def replaces_only_failed(job: Obj) -> bool:
-    """Say whether a pod that is going is replaced when it has gone, rather than at once."""
+    """Say whether a terminating pod is replaced only when it has terminated."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
@@ -53,21 +53,20 @@ def make(job: Obj, name: str) -> Made:
     return meta.with_finalizer(made, TRACKING)
 
 
-def make_indexed(job: Obj, name: str, index: int, replaced: Obj | None, *, counted: bool) -> Made:
+def make_indexed(job: Obj, name: str, index: int, predecessor: Obj | None, *, counted: bool) -> Made:
     """
-    Return the pod that does one part of an indexed job; its name ends as the one given does.
+    Return the pod of one index of an indexed Job; its name has the suffix of `name`.
 
-    Where failures are counted for each index, the pod carries on the count of
-    the one it replaces: one more failure, which `counted` says counts, or is
-    only noted.
+    With backoffLimitPerIndex, the pod has the failure counts of the one it
+    replaces, plus one: of counted failures with `counted`, else of ignored ones.
     """
     suffix = f"-{index}-"
     generate = meta.name(job)[: _LONGEST_PREFIX - len(suffix)] + suffix
     made = make(job, generate + name[-_SUFFIX:])
     annotations = {**meta.annotations(made), INDEX: str(index)}
     if job["spec"].get("backoffLimitPerIndex") is not None:
-        failures = failures_of(replaced) + counted if replaced is not None else 0
-        ignored = ignored_of(replaced) + (not counted) if replaced is not None else 0
+        failures = failures_of(predecessor) + counted if predecessor is not None else 0
+        ignored = ignored_of(predecessor) + (not counted) if predecessor is not None else 0
         annotations[FAILURES] = str(failures)
         if ignored:
             annotations[IGNORED_FAILURES] = str(ignored)
@@ -77,11 +76,11 @@ def make_indexed(job: Obj, name: str, index: int, replaced: Obj | None, *, count
     spec = {**made["spec"], "hostname": f"{meta.name(job)}-{index}"}
     for field in ("initContainers", "containers"):
         if spec.get(field):
-            spec[field] = [_told_its_index(container) for container in spec[field]]
+            spec[field] = [_with_index_variable(container) for container in spec[field]]
     return {**made, "spec": spec}
 
 
-def _told_its_index(container: Obj) -> Obj:
+def _with_index_variable(container: Obj) -> Obj:
     variables = container.get("env") or []
     if any(variable["name"] == _VARIABLE for variable in variables):
         return container
@@ -90,7 +89,7 @@ def _told_its_index(container: Obj) -> Obj:
 
 
 def failures_of(pod: Obj) -> int:
-    """Return how many pods of the same index failed before this one, and counted."""
+    """Return the counted failures of a pod's index before this pod."""
     return _count(pod, FAILURES)
 
 
@@ -104,7 +103,7 @@ def _count(pod: Obj, annotation: str) -> int:
 
 
 def finished_at(pod: Obj) -> datetime:
-    """Return when a pod ended: by its containers, its readiness, its deletion, or at worst its beginning."""
+    """Return when a pod finished: by its containers, readiness, deletion or, last, its creation."""
     status: Obj = pod.get("status") or {}
     ended = [
         moment(((one.get("state") or {}).get("terminated") or {}).get("finishedAt"))
@@ -127,28 +126,28 @@ def finished_at(pod: Obj) -> datetime:
     return created
 
 
-def wait_after(failed: Iterable[Obj], succeeded: Iterable[Obj], now: datetime) -> timedelta:
-    """Return how long to wait before another pod is made: longer with each that failed since one succeeded."""
+def backoff_after(failed: Iterable[Obj], succeeded: Iterable[Obj], now: datetime) -> timedelta:
+    """Return the backoff before the next pod, which grows with the failures since the last success."""
     last_success = max(map(finished_at, succeeded), default=None)
     failures = sorted(at for at in map(finished_at, failed) if last_success is None or at > last_success)
-    return wait_for(len(failures), failures[-1], now) if failures else timedelta(0)
+    return backoff(len(failures), failures[-1], now) if failures else timedelta(0)
 
 
-def wait_at_index(replaced: Obj | None, now: datetime) -> timedelta:
-    """Return how long to wait before the pod of an index is replaced."""
-    if replaced is None:
+def backoff_at_index(predecessor: Obj | None, now: datetime) -> timedelta:
+    """Return the backoff before the pod of an index is replaced."""
+    if predecessor is None:
         return timedelta(0)
-    return wait_for(failures_of(replaced) + ignored_of(replaced) + 1, finished_at(replaced), now)
+    return backoff(failures_of(predecessor) + ignored_of(predecessor) + 1, finished_at(predecessor), now)
 
 
-def wait_for(failures: int, last: datetime, now: datetime) -> timedelta:
-    """Return what is left of the wait after that many failures in a row: ten seconds, doubled each time."""
-    wait: timedelta = min(_FIRST_WAIT * (1 << min(failures - 1, 16)), _LONGEST_WAIT)
+def backoff(failures: int, last: datetime, now: datetime) -> timedelta:
+    """Return the remaining backoff after consecutive failures: ten seconds, doubled each time."""
+    wait: timedelta = min(_FIRST_BACKOFF * (1 << min(failures - 1, 16)), _LONGEST_BACKOFF)
     return max(last + wait - now, timedelta(0))
 
 
 def restarts(members: Sequence[Obj]) -> int:
-    """Return how often containers of pods that still run were started again."""
+    """Return the number of container restarts of unfinished pods."""
     return sum(
         container.get("restartCount") or 0
         for pod in members

@@ -1,8 +1,7 @@
 """
-What a job's own rules say about pods that failed, and about when enough have succeeded.
+The pod failure policy and the success policy of a Job.
 
-Nothing here counts anything: a rule that matches gives its verdict, and the
-first one that matches counts.
+The first matching rule decides. This module does not count pods.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from lamina.actors.workloads import job_indexes
-from lamina.objects import meta
+from lamina.objects import index_set, meta
 from lamina.objects.types import Condition, Obj
 
 
-class Verdict(StrEnum):
-    """What becomes of a job, or of its count of failures, when a pod fails."""
+class Action(StrEnum):
+    """The action of a rule of the pod failure policy."""
 
     COUNT = "Count"
     IGNORE = "Ignore"
@@ -26,36 +24,36 @@ class Verdict(StrEnum):
     FAIL_JOB = "FailJob"
 
 
-class Judged(Struct, frozen=True):
-    """A verdict, and for one that ends the job the sentence that says why."""
+class PolicyMatch(Struct, frozen=True):
+    """The action for a failed pod and, for FailJob, the message."""
 
-    verdict: Verdict
+    action: Action
     because: str = ""
 
     @property
     def counts(self) -> bool:
-        return self.verdict is not Verdict.IGNORE
+        return self.action is not Action.IGNORE
 
 
-_COUNTED = Judged(Verdict.COUNT)
+_COUNTED = PolicyMatch(Action.COUNT)
 
 
-def judge(job: Obj, pod: Obj) -> Judged:
-    """Return what a job's failure policy says about a pod that failed; without a policy it counts."""
+def match_failure_policy(job: Obj, pod: Obj) -> PolicyMatch:
+    """Return the action for a failed pod; without a policy it counts."""
     rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or ()
     for place, rule in enumerate(rules):
         because = _match(rule, pod)
         if because is None:
             continue
-        verdict = Verdict(rule["action"])
-        if verdict is not Verdict.FAIL_JOB:
-            return Judged(verdict)
-        return Judged(verdict, f"{because} matching {verdict} rule at index {place}")
+        action = Action(rule["action"])
+        if action is not Action.FAIL_JOB:
+            return PolicyMatch(action)
+        return PolicyMatch(action, f"{because} matching {action} rule at index {place}")
     return _COUNTED
 
 
 def _match(rule: Obj, pod: Obj) -> str | None:
-    """Return what a rule found on a pod, in words, or None if it found nothing."""
+    """Return the message of a rule that matches a pod; None if it does not match."""
     where = f"{meta.namespace(pod)}/{meta.name(pod)}"
     status: Obj = pod.get("status") or {}
     if rule.get("onExitCodes"):
@@ -72,7 +70,7 @@ def _match(rule: Obj, pod: Obj) -> str | None:
 
 
 def _exits(status: Obj) -> Iterator[tuple[str, int]]:
-    """Yield the containers that ended badly, and how."""
+    """Yield the containers with a non-zero exit code."""
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field) or ():
             code = ((container.get("state") or {}).get("terminated") or {}).get("exitCode")
@@ -88,8 +86,8 @@ def _is_code(requirement: Obj, container: str, code: int) -> bool:
     return listed == wanted
 
 
-def enough(job: Obj, succeeded: Collection[int]) -> str | None:
-    """Return why a job has succeeded before all its indexes have, in words, or None if it has not."""
+def matched_success_rule(job: Obj, succeeded: Collection[int]) -> str | None:
+    """Return the message of a matching success rule; None if none matches."""
     completions = job["spec"].get("completions") or 0
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     if not succeeded:
@@ -99,7 +97,7 @@ def enough(job: Obj, succeeded: Collection[int]) -> str | None:
         if rule.get("succeededIndexes") is None:
             met = count is not None and len(succeeded) >= count
         else:
-            wanted = job_indexes.read(rule["succeededIndexes"], completions)
+            wanted = index_set.parse(rule["succeededIndexes"], completions)
             reached = len(wanted.intersection(succeeded))
             met = bool(wanted) and (reached == len(wanted) or (count is not None and reached >= count))
         if met:

@@ -1,8 +1,8 @@
 """
-What a controller of workloads asks of a pod, and how it makes one.
+The state of pods as workload controllers see it, and the creation of pods.
 
-A pod is active until it has finished or is asked to go, ready when it says so,
-and available once it has been ready for long enough.
+A pod is active until it has finished or is being deleted, ready by its condition,
+and available once it has been ready for minReadySeconds.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _LONGEST_PREFIX = 58
 
 
 def phase(pod: Obj) -> str:
-    """Return how far a pod has come; one that nobody has looked at is pending."""
+    """Return the phase of a pod, Pending without one."""
     return (pod.get("status") or {}).get("phase") or "Pending"
 
 
 def is_finished(pod: Obj) -> bool:
-    """Say whether a pod has come to its end, well or not, and will not run again."""
+    """Say whether a pod has succeeded or failed."""
     return phase(pod) in FINISHED
 
 
 def is_active(pod: Obj) -> bool:
-    """Say whether a pod counts: it has not finished, and nobody has asked it to go."""
+    """Say whether a pod has not finished and is not being deleted."""
     return not pod["metadata"].get("deletionTimestamp") and phase(pod) not in FINISHED
 
 
 def is_terminating(pod: Obj) -> bool:
-    """Say whether a pod has been asked to go and has not finished yet."""
+    """Say whether a pod is being deleted and has not finished."""
     return bool(pod["metadata"].get("deletionTimestamp")) and phase(pod) not in FINISHED
 
 
@@ -51,7 +51,7 @@ def is_ready(pod: Obj) -> bool:
 
 
 def ready_since(pod: Obj) -> datetime | None:
-    """Return when a pod became ready; None where it is not, or does not say."""
+    """Return when a pod became ready; None where it is not, or has no transition time."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready":
             return moment(condition.get("lastTransitionTime")) if condition["status"] == "True" else None
@@ -66,7 +66,7 @@ def is_available(pod: Obj, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def available_in(pod: Obj, min_ready_seconds: int, now: datetime) -> timedelta | None:
-    """Return how long until a pod is available, zero if it is; None where no time alone will make it so."""
+    """Return the time until a pod is available, zero if it is; None where it is not ready."""
     if not min_ready_seconds:
         return _NOT_YET if is_ready(pod) else None
     since = ready_since(pod)
@@ -74,32 +74,31 @@ def available_in(pod: Obj, min_ready_seconds: int, now: datetime) -> timedelta |
 
 
 def prefix(owner: str) -> str:
-    """Return what the names of an owner's pods start with; a dash is left out where it makes no name."""
+    """Return the name prefix of an owner's pods, without a dash where that would be no valid name."""
     return f"{owner}-" if not names.in_prefix(names.subdomain, f"{owner}-") else owner
 
 
 def free_names(owner: Obj, pods: Iterable[Obj], many: int) -> list[str]:
     """
-    Return names for new pods of an owner, which has these already.
+    Return names for new pods of an owner, which has these pods already.
 
-    They are a digest of the owner and its pods as they were seen. The same
-    picture gives the same names, so a plan carried out twice makes each pod
-    once; a new picture gives new ones, so that a pod which is gone does not
-    seem to come back.
+    They are a digest of the owner and its pods in the view. The same view
+    gives the same names, so a plan executed twice creates each pod once; a
+    new view gives new names, so that a deleted pod is not recreated by name.
     """
     known = list(pods)
-    seen = [
+    view = [
         meta.uid(owner),
         meta.resource_version(owner),
         sorted(meta.uid(pod) for pod in known),
     ]
-    mark = short(seen, 32)
+    base = short(view, 32)
     start = prefix(meta.name(owner))[:_LONGEST_PREFIX]
     taken = {meta.name(pod) for pod in known}
     chosen: list[str] = []
     number = 0
     while len(chosen) < many:
-        name = start + short([mark, number], 5)
+        name = start + short([base, number], 5)
         number += 1
         if name not in taken:
             taken.add(name)
@@ -109,10 +108,9 @@ def free_names(owner: Obj, pods: Iterable[Obj], many: int) -> list[str]:
 
 def from_template(owner: Obj, template: Obj, name: str, *, generated: bool = True) -> Made:
     """
-    Return the pod of that name that an owner makes of a template.
+    Return a pod of a template, controlled by its owner.
 
-    The owner controls it. `generated` says that the name was made up of the
-    owner's, and notes of what.
+    `generated` adds the generateName of the owner's pods.
     """
     head = template.get("metadata") or {}
     metadata: Made = {"name": name, "namespace": meta.namespace(owner)}

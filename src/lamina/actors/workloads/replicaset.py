@@ -1,9 +1,9 @@
-"""ReplicaSets: as many pods as were asked for, of one template."""
+"""The ReplicaSet controller."""
 
 from __future__ import annotations
 
-from lamina.actors.workloads.replicas import Flavour, View, controller
-from lamina.core.controller import Controller
+from lamina.actors.workloads.replica_sync import Variant, View, controller
+from lamina.core.model.controller import Controller
 from lamina.objects.selectors import LabelSelector, from_object
 from lamina.objects.types import GroupKind, Obj
 
@@ -15,6 +15,6 @@ def selects(owner: Obj) -> LabelSelector:
 
 
 REPLICA_SETS: Controller[View] = controller(
-    Flavour(kind=REPLICA_SET, by="replicaset-controller", selects=selects, counts_terminating=True),
+    Variant(kind=REPLICA_SET, by="replicaset-controller", selects=selects, counts_terminating=True),
     "replica sets",
 )

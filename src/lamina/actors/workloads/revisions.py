@@ -14,22 +14,29 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 
-from lamina.core.plan import Action, Create, Delete, change, delete
-from lamina.core.world import World
+from lamina.core.model.plan import Action, Create, Delete, change, delete
+from lamina.core.model.world import World
+from lamina.core.rollout.history import history, next_collision, prune
+from lamina.core.rollout.history import look_up as find
+from lamina.core.rollout.revision import Revision
+from lamina.core.rollout.revision_object import (
+    CONTROLLER_REVISION,
+    create_revision,
+    read_revision,
+    revision_name,
+    revision_ref,
+)
 from lamina.objects import meta
 from lamina.objects.digest import canonical, safe
-from lamina.objects.types import GroupKind, Made, Obj, Ref
+from lamina.objects.types import Made, Obj, Ref
 
-REVISION = GroupKind("apps", "ControllerRevision")
+REVISION = CONTROLLER_REVISION
 HASH_LABEL = "controller-revision-hash"
 """The label on a pod that says which revision it was made of."""
 
-_API_VERSION = "apps/v1"
-_LONGEST_PREFIX = 223
 
-
-class Place(Struct, frozen=True, kw_only=True):
-    """Where the revision of a template is found, or is to be made, and what stood in its way."""
+class RevisionLookup(Struct, frozen=True, kw_only=True):
+    """The name of the revision of a template, its collision count, and the object that has this name."""
 
     name: str
     hash: str
@@ -57,20 +64,6 @@ def template_in(revision: Obj) -> Made:
     return {field: value for field, value in held.items() if field != "$patch"}
 
 
-def number(revision: Obj) -> int:
-    return revision.get("revision") or 0
-
-
-def in_order(revisions: Iterable[Obj]) -> tuple[Obj, ...]:
-    """Return revisions oldest first; those of one number by when they were made, then by name."""
-    return tuple(
-        sorted(
-            revisions,
-            key=lambda one: (number(one), meta.metadata(one).get("creationTimestamp") or "", meta.name(one)),
-        )
-    )
-
-
 def go_hash(template: Obj, collisions: int) -> str:
     """Return the hash that Kubernetes' own controller history gives to a template."""
     # Go writes these three inside strings as escapes, and hashes what it writes.
@@ -83,74 +76,66 @@ def go_hash(template: Obj, collisions: int) -> str:
     return safe(str(mark))
 
 
-def find_place(
+def find_name(
     world: World, owner: Obj, collisions: int, hashed: Callable[[Obj, int], str] = go_hash
-) -> Place:
-    """Return where the revision of an owner's template belongs: the first name nothing else has taken."""
+) -> RevisionLookup:
+    """Return the name of the revision of an owner's template: the first that no other content has taken."""
     template: Obj = owner["spec"]["template"]
     held = snapshot(template)
-    while True:
-        mark = hashed(template, collisions)
-        name = f"{meta.name(owner)[:_LONGEST_PREFIX]}-{mark}"
-        there = world.get(Ref(_API_VERSION, REVISION.kind, meta.namespace(owner), name))
-        if there is None or there.get("data") == held:
-            return Place(name=name, hash=mark, collisions=collisions, there=there)
-        collisions += 1
+    hashes: dict[int, str] = {}
+
+    def at(count: int) -> Ref:
+        if count not in hashes:
+            hashes[count] = hashed(template, count)
+        return revision_ref(meta.namespace(owner), revision_name(meta.name(owner), hashes[count]))
+
+    def is_taken(count: int) -> bool:
+        there = world.get(at(count))
+        return there is not None and there.get("data") != held
+
+    count = next_collision(is_taken, collisions)
+    found = at(count)
+    return RevisionLookup(name=found.name, hash=hashes[count], collisions=count, there=world.get(found))
 
 
-def make(owner: Obj, place: Place, hash_label: str, revision: int) -> Made:
-    """Return the revision that remembers an owner's template under a number."""
+def make(owner: Obj, lookup: RevisionLookup, hash_label: str, number: int) -> Create:
+    """Return the creation of the revision of an owner's template."""
     template: Obj = owner["spec"]["template"]
-    metadata: Made = {
-        "name": place.name,
-        "namespace": meta.namespace(owner),
-        "labels": {**(meta.labels(template)), hash_label: place.hash},
-        "ownerReferences": [meta.owner_ref(owner, controller=True, blocks=True)],
-    }
-    if meta.annotations(owner):
-        metadata["annotations"] = dict(meta.annotations(owner))
-    return {
-        "apiVersion": _API_VERSION,
-        "kind": REVISION.kind,
-        "metadata": metadata,
-        "data": snapshot(template),
-        "revision": revision,
-    }
+    held = snapshot(template)
+    return create_revision(
+        Revision(number=number, name=lookup.name, snapshot=held, hash=lookup.hash),
+        owner,
+        meta.owner_ref(owner, controller=True, blocks=True),
+        data=held,
+        labels={**meta.labels(template), hash_label: lookup.hash},
+        annotations=meta.annotations(owner),
+    )
 
 
-def look_up(owner: Obj, revisions: Iterable[Obj], place: Place, hash_label: str) -> History:
-    """
-    Return an owner's history with the revision of its template as the newest.
-
-    The last of several that hold the template is the one that counts. Where it
-    is not the newest it is renumbered, and where none holds it one is made.
-    """
-    known = in_order(revisions)
+def look_up(owner: Obj, revisions: Iterable[Obj], lookup: RevisionLookup, hash_label: str) -> History:
+    """Return an owner's history with the revision of its template as the newest: found, renumbered or new."""
+    read = (read_revision(one, one.get("data") or {}, hash_label=hash_label) for one in revisions)
+    past = history(read)
     held = snapshot(owner["spec"]["template"])
-    equal = [one for one in known if one.get("data") == held]
-    following = number(known[-1]) + 1 if known else 1
-    if equal and known[-1].get("data") == held:
-        return History(revisions=known, wanted=known[-1])
-    if equal:
-        found = equal[-1]
-        return History(
-            revisions=known,
-            wanted={**found, "revision": following},
-            record=(change(found, {"revision": following}),),
-        )
-    if place.there is not None:
-        # Somebody has made it who is not seen as ours; it says what we want to say.
-        return History(revisions=known, wanted=place.there)
-    new = make(owner, place, hash_label, following)
-    return History(revisions=known, wanted=new, record=(Create(obj=new),))
+    found = find(past, Revision(number=0, name=lookup.name, snapshot=held), ties=True)
+    known = tuple(one.obj for one in past.revisions if one.obj is not None)
+    if found.stored is not None and found.stored.obj is not None:
+        stored, number = found.stored.obj, found.wanted.number
+        if not found.is_renumbered:
+            return History(revisions=known, wanted=stored)
+        record = (change(stored, {"revision": number}),)
+        return History(revisions=known, wanted={**stored, "revision": number}, record=record)
+    if lookup.there is not None:
+        # It has the content, and another controller or none: it is used as it is.
+        return History(revisions=known, wanted=lookup.there)
+    new = make(owner, lookup, hash_label, found.wanted.number)
+    return History(revisions=known, wanted=new.obj, record=(new,))
 
 
-def too_old(history: History, limit: int, live: Collection[str]) -> list[Delete]:
-    """Return what to forget: the oldest revisions beyond the limit that nobody is on, wanted or named in `live`."""
-    idle = [
-        one
-        for one in history.revisions
-        if meta.name(one) not in live and meta.name(one) != meta.name(history.wanted)
-    ]
-    excess = len(idle) - limit if limit >= 0 else 0
-    return [delete(one) for one in idle[: max(excess, 0)]]
+def too_old(past: History, limit: int, live: Collection[str]) -> list[Delete]:
+    """Return the deletions of the oldest revisions beyond the limit, without the wanted one and those in `live`."""
+    if limit < 0:
+        return []
+    read = history(read_revision(one, {}, hash_label=HASH_LABEL) for one in past.revisions)
+    unused = prune(read, limit=limit, keep={*live, meta.name(past.wanted)})
+    return [delete(one.obj) for one in unused if one.obj is not None]

@@ -1,8 +1,8 @@
 """
-Stateful sets: pods with names that stay.
+The StatefulSet controller: pods with stable names.
 
-What happens to the pods is decided in `statefulset_steps`; here a set and what
-belongs to it are gathered, its revisions recorded, and its status told.
+`statefulset_sync` decides which pods are created, updated and deleted; this module
+gathers the view, records revisions, and writes the status.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from lamina.actors.names import MANAGER
-from lamina.actors.workloads import claim, pods, revisions
-from lamina.actors.workloads.claim import Claim
-from lamina.actors.workloads.refusals import serious
-from lamina.actors.workloads.revisions import REVISION, History, Place
+from lamina.actors.field_manager import MANAGER
+from lamina.actors.workloads import pods, revisions
+from lamina.actors.workloads.revisions import REVISION, History, RevisionLookup
+from lamina.actors.workloads.server_errors import reportable
 from lamina.actors.workloads.statefulset_identity import (
     claim_names,
     ordinal_of,
@@ -24,12 +23,14 @@ from lamina.actors.workloads.statefulset_identity import (
     replicas,
     revision_of,
 )
-from lamina.actors.workloads.statefulset_steps import Situation, Steps, is_well, next_steps
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.events import normal, warning
-from lamina.core.plan import NOTHING, Action, Create, Emit, Plan, Stage, one_stage, set_status
-from lamina.core.questions import Answers, Question
-from lamina.core.world import Change, World
+from lamina.actors.workloads.statefulset_sync import Steps, SyncInput, is_healthy, next_steps
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.events import normal, warning
+from lamina.core.model.plan import NOTHING, Action, Create, Emit, Plan, Stage, one_stage, set_status
+from lamina.core.model.queries import Answers, Query
+from lamina.core.model.world import Change, World
+from lamina.core.ownership import controller_ref
+from lamina.core.ownership.controller_ref import Claim
 from lamina.errors import LaminaError
 from lamina.objects import meta, selectors
 from lamina.objects.selectors import LabelSelector
@@ -43,13 +44,13 @@ _AGAIN = timedelta(seconds=1)
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A set, what it counts as its own, the claims of its pods, and where its revision belongs."""
+    """A StatefulSet, its claimed pods and revisions, the volume claims of its pods, and the name of its revision."""
 
     stateful_set: Obj
     pods: Claim
     revisions: Claim
     claims: Mapping[str, Obj]
-    place: Place
+    lookup: RevisionLookup
 
 
 def gather(world: World, ref: Ref) -> View | None:
@@ -57,16 +58,16 @@ def gather(world: World, ref: Ref) -> View | None:
     if stateful_set is None:
         return None
     selector = _selector(stateful_set)
-    held = claim.claim(
+    held = controller_ref.claim(
         world, stateful_set, pods.POD, selector, counts=lambda pod: ordinal_of(stateful_set, pod) is not None
     )
     collisions = (stateful_set.get("status") or {}).get("collisionCount") or 0
     return View(
         stateful_set=stateful_set,
         pods=held,
-        revisions=claim.claim(world, stateful_set, REVISION, selector),
+        revisions=controller_ref.claim(world, stateful_set, REVISION, selector),
         claims=_claims(world, stateful_set, (*held.held, *held.adoptable)),
-        place=revisions.find_place(world, stateful_set, collisions),
+        lookup=revisions.find_name(world, stateful_set, collisions),
     )
 
 
@@ -87,31 +88,32 @@ def _claims(world: World, stateful_set: Obj, members: Iterable[Obj]) -> dict[str
     return found
 
 
-def questions(view: View, answers: Answers) -> tuple[Question, ...]:
-    asked = (*claim.questions(view.pods, answers), *claim.questions(view.revisions, answers))
-    return tuple(dict.fromkeys(asked))
+def queries(view: View, answers: Answers) -> tuple[Query, ...]:
+    return controller_ref.queries(answers, view.pods, view.revisions)
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """
-    Decide what happens next to a set.
+    Plan a StatefulSet.
 
-    Its revision comes first, then its status: what is made of a revision names
-    one that is there. The status tells what was seen; only a pod that is about
-    to be replaced is no longer counted as current.
+    Its revision is written first, then its status, because pods refer to the
+    revision. The status reports the observed pods; only a pod that is about to
+    be replaced no longer counts as current.
     """
     stateful_set = view.stateful_set
-    members = claim.members(view.pods, answers)
+    members = controller_ref.members(view.pods, answers)
     if meta.is_deleting(stateful_set):
-        return _farewell(view, members, now)
-    adopted = (*claim.changes(view.revisions, answers), *claim.changes(view.pods, answers))
+        return _plan_deleting(view, members, now)
+    adopted = (*controller_ref.changes(view.revisions, answers), *controller_ref.changes(view.pods, answers))
     if adopted:
-        # What was taken in is seen again as ours, and then counted.
-        return one_stage("take in and let go", adopted, because="its selector says what is its own")
+        # Adopted objects are counted once the cache has their new owner.
+        return one_stage("adopt and release", adopted, because="objects match its selector, or no longer do")
 
-    history = revisions.look_up(stateful_set, claim.members(view.revisions, answers), view.place, _HASH_LABEL)
+    history = revisions.look_up(
+        stateful_set, controller_ref.members(view.revisions, answers), view.lookup, _HASH_LABEL
+    )
     current = _current(stateful_set, history)
-    seen = Situation(
+    sync = SyncInput(
         stateful_set=stateful_set,
         pods=members,
         claims=view.claims,
@@ -119,32 +121,32 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
         update=history.wanted,
         now=now,
     )
-    steps = next_steps(seen)
-    status = _status(seen, view.place.collisions, len(steps.updating))
-    said = set_status(stateful_set, status)
+    steps = next_steps(sync)
+    status = _status(sync, view.lookup.collisions, len(steps.updating))
+    write = set_status(stateful_set, status)
     live = {meta.name(current), *(revision_of(pod) for pod in members)}
     limit = stateful_set["spec"].get("revisionHistoryLimit")
     stages = (
         Stage("record the revision", history.record),
-        Stage("say so", (said,) if said is not None else ()),
-        Stage("see to the claims", (*(Create(obj=one) for one in steps.claims), *steps.owners)),
-        Stage("move pods", _moves(steps)),
-        Stage("tell", tuple(_told(stateful_set, steps, now))),
-        Stage("forget", tuple(revisions.too_old(history, 10 if limit is None else limit, live))),
+        Stage("write status", (write,) if write is not None else ()),
+        Stage("write claims", (*(Create(obj=one) for one in steps.claims), *steps.owners)),
+        Stage("write pods", _pod_actions(steps)),
+        Stage("record events", tuple(_events(stateful_set, steps, now))),
+        Stage("delete revisions", tuple(revisions.too_old(history, 10 if limit is None else limit, live))),
     )
     return Plan(
         stages=tuple(stage for stage in stages if stage.actions),
-        look_again=_next_look(view, members, steps, now),
+        requeue_after=_requeue_after(view, members, steps, now),
         because=steps.because,
     )
 
 
-def _farewell(view: View, members: Sequence[Obj], now: datetime) -> Plan:
-    """Only count what is left: whoever deletes a set deletes its pods and revisions as well."""
+def _plan_deleting(view: View, members: Sequence[Obj], now: datetime) -> Plan:
+    """Only update the status: the garbage collector deletes the pods and revisions."""
     old = view.stateful_set.get("status") or {}
     if not old.get("updateRevision"):
         return NOTHING
-    seen = Situation(
+    sync = SyncInput(
         stateful_set=view.stateful_set,
         pods=members,
         claims={},
@@ -152,64 +154,64 @@ def _farewell(view: View, members: Sequence[Obj], now: datetime) -> Plan:
         update={"metadata": {"name": old["updateRevision"]}},
         now=now,
     )
-    said = set_status(view.stateful_set, _status(seen, old.get("collisionCount") or 0, 0))
-    return one_stage("say so", [said] if said is not None else [], because="it is being deleted")
+    write = set_status(view.stateful_set, _status(sync, old.get("collisionCount") or 0, 0))
+    return one_stage("write status", [write] if write is not None else [], because="it is being deleted")
 
 
 def _current(stateful_set: Obj, history: History) -> Obj:
-    """Return the revision that pods are on before the update, which is the update itself in the beginning."""
+    """Return the current revision, which is the update revision at first."""
     name = (stateful_set.get("status") or {}).get("currentRevision")
     return next((one for one in history.revisions if meta.name(one) == name), history.wanted)
 
 
-def _status(seen: Situation, collisions: int, updating: int) -> Made:
-    spec = seen.stateful_set["spec"]
+def _status(sync: SyncInput, collisions: int, updating: int) -> Made:
+    spec = sync.stateful_set["spec"]
     seconds = spec.get("minReadySeconds") or 0
-    ready = [pod for pod in seen.pods if is_well(pod)]
-    staying = [revision_of(pod) for pod in seen.pods if not meta.is_deleting(pod)]
-    current, update = meta.name(seen.current), meta.name(seen.update)
+    ready = [pod for pod in sync.pods if is_healthy(pod)]
+    running = [revision_of(pod) for pod in sync.pods if not meta.is_deleting(pod)]
+    current, update = meta.name(sync.current), meta.name(sync.update)
     counts = {
         "readyReplicas": len(ready),
-        "currentReplicas": staying.count(current) - updating,
-        "updatedReplicas": staying.count(update),
+        "currentReplicas": running.count(current) - updating,
+        "updatedReplicas": running.count(update),
     }
-    wanted = replicas(seen.stateful_set)
+    wanted = replicas(sync.stateful_set)
     rolling = (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate"
-    if rolling and wanted == counts["updatedReplicas"] == counts["readyReplicas"] == len(seen.pods):
+    if rolling and wanted == counts["updatedReplicas"] == counts["readyReplicas"] == len(sync.pods):
         current, counts["currentReplicas"] = update, counts["updatedReplicas"]
-    old: Obj = seen.stateful_set.get("status") or {}
+    old: Obj = sync.stateful_set.get("status") or {}
     return {
         **({"conditions": old["conditions"]} if old.get("conditions") else {}),
-        "observedGeneration": meta.generation(seen.stateful_set),
-        "replicas": len(seen.pods),
+        "observedGeneration": meta.generation(sync.stateful_set),
+        "replicas": len(sync.pods),
         **{field: count for field, count in counts.items() if count},
-        "availableReplicas": sum(pods.is_available(pod, seconds, seen.now) for pod in ready),
+        "availableReplicas": sum(pods.is_available(pod, seconds, sync.now) for pod in ready),
         "currentRevision": current,
         "updateRevision": update,
         "collisionCount": collisions,
     }
 
 
-def _moves(steps: Steps) -> tuple[Action, ...]:
+def _pod_actions(steps: Steps) -> tuple[Action, ...]:
     return (*steps.corrections, *(Create(obj=pod) for pod in steps.made), *steps.deletions)
 
 
-def _told(stateful_set: Obj, steps: Steps, now: datetime) -> Iterable[Emit]:
+def _events(stateful_set: Obj, steps: Steps, now: datetime) -> Iterable[Emit]:
     name = meta.name(stateful_set)
     version = meta.resource_version(stateful_set)
 
-    def tell(reason: str, message: str) -> Emit:
+    def event(reason: str, message: str) -> Emit:
         return Emit(event=normal(stateful_set, reason, message, by=_BY, now=now, occasion=version))
 
     for claimed in steps.claims:
         about = f"Claim {meta.name(claimed)} Pod {steps.claimants[meta.name(claimed)]}"
-        yield tell("SuccessfulCreate", f"Create {about} in StatefulSet {name} success")
+        yield event("SuccessfulCreate", f"Create {about} in StatefulSet {name} success")
     for pod in steps.made:
-        yield tell("SuccessfulCreate", f"Create Pod {meta.name(pod)} in StatefulSet {name} successful")
+        yield event("SuccessfulCreate", f"Create Pod {meta.name(pod)} in StatefulSet {name} successful")
     for correction in steps.corrections:
-        yield tell("SuccessfulUpdate", f"Update Pod {correction.ref.name} in StatefulSet {name} successful")
+        yield event("SuccessfulUpdate", f"Update Pod {correction.ref.name} in StatefulSet {name} successful")
     for gone in steps.deleted:
-        yield tell("SuccessfulDelete", f"Delete Pod {meta.name(gone)} in StatefulSet {name} successful")
+        yield event("SuccessfulDelete", f"Delete Pod {meta.name(gone)} in StatefulSet {name} successful")
     for contested in steps.contested:
         message = (
             f"PersistentVolumeClaim {contested} has a conflicting OwnerReference that acts as a manging "
@@ -218,8 +220,8 @@ def _told(stateful_set: Obj, steps: Steps, now: datetime) -> Iterable[Emit]:
         yield Emit(event=warning(stateful_set, "ConflictingController", message, by=_BY, now=now))
 
 
-def _next_look(view: View, members: Sequence[Obj], steps: Steps, now: datetime) -> timedelta | None:
-    """Return when a pod becomes available by time alone, or soon where a claim is in the way."""
+def _requeue_after(view: View, members: Sequence[Obj], steps: Steps, now: datetime) -> timedelta | None:
+    """Return the time until a pod becomes available, or a retry where a claim is being deleted."""
     seconds = view.stateful_set["spec"].get("minReadySeconds") or 0
     left = [pods.available_in(pod, seconds, now) for pod in members]
     waits = [one for one in left if one]
@@ -229,8 +231,8 @@ def _next_look(view: View, members: Sequence[Obj], steps: Steps, now: datetime) 
 
 
 def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
-    """Say which pod could not be made."""
-    view, failures = gather(world, ref), serious(error)
+    """Record an event about the pod that could not be created."""
+    view, failures = gather(world, ref), reportable(error)
     if view is None or meta.is_deleting(view.stateful_set) or not failures:
         return NOTHING
     planned = plan(view, Answers(), now)
@@ -242,8 +244,8 @@ def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
     return one_stage("warn", [Emit(event=event)], because=message)
 
 
-def _claim_concerns(world: World, change: Change) -> Iterable[Ref]:
-    """A claim that goes, or is no longer whose it was, concerns the set it was made for, which its name tells."""
+def _enqueue_by_claim(world: World, change: Change) -> Iterable[Ref]:
+    """A claim that is deleted or changes its owners enqueues the StatefulSet that its name refers to."""
     before, after = change.before, change.after
     if before is None:
         return
@@ -264,13 +266,13 @@ def _claim_concerns(world: World, change: Change) -> Iterable[Ref]:
 STATEFUL_SETS: Controller[View] = Controller(
     name="statefulsets",
     watches=(
-        Watch(selects=only(*STATEFUL_SET), concerns=itself),
-        Watch(selects=only(*pods.POD), concerns=claim.claimants(STATEFUL_SET, _selector)),
-        Watch(selects=only(*REVISION), concerns=claim.claimants(STATEFUL_SET, _selector)),
-        Watch(selects=only("", "PersistentVolumeClaim"), concerns=_claim_concerns),
+        Watch(selects=only(*STATEFUL_SET), enqueue=itself),
+        Watch(selects=only(*pods.POD), enqueue=controller_ref.claimants(STATEFUL_SET, _selector)),
+        Watch(selects=only(*REVISION), enqueue=controller_ref.claimants(STATEFUL_SET, _selector)),
+        Watch(selects=only("", "PersistentVolumeClaim"), enqueue=_enqueue_by_claim),
     ),
     gather=gather,
-    questions=questions,
+    queries=queries,
     plan=plan,
     complain=complain,
     manager=MANAGER,

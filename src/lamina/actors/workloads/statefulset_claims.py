@@ -1,23 +1,23 @@
 """
-Whose the volume claims of a stateful set are.
+The owner references of a StatefulSet's volume claims, by its retention policy.
 
-A claim belongs to nobody and outlives everything, unless the set's retention
-policy says otherwise: then the set owns it, so that it goes with the set, or the
-pod does once its number is no longer wanted, so that it goes with the pod.
+A claim has no owner and is retained, unless the policy says otherwise: then the
+StatefulSet owns it, and deletes it with itself, or a surplus pod owns it, and deletes
+it when the set is scaled down.
 
-    when deleted   when scaled    the pod is wanted    the pod is not
-    Retain         Retain         nobody               nobody
-    Delete         Retain         the set              the set
-    Retain         Delete         nobody               the pod
-    Delete         Delete         the set              the pod
+    whenDeleted    whenScaled     owner of a wanted pod's claim    of a surplus pod's
+    Retain         Retain         none                             none
+    Delete         Retain         the set                          the set
+    Retain         Delete         none                             the pod
+    Delete         Delete         the set                          the pod
 
-A claim that somebody else controls, or that names an owner of ours by name and
-not by uid, is left alone.
+A claim with another controller, or with an owner reference that has the right name
+and another uid, is left alone.
 """
 
 from __future__ import annotations
 
-from lamina.core.plan import Patch, change_metadata
+from lamina.core.model.plan import Patch, change_metadata
 from lamina.objects import meta
 from lamina.objects.types import Obj, OwnerRef
 
@@ -25,7 +25,7 @@ _RETAIN = "Retain"
 
 
 def owners(stateful_set: Obj, pod: Obj, *, wanted: bool) -> list[OwnerRef]:
-    """Return who owns the claims of a pod; `wanted` says whether its number still is."""
+    """Return the owner references of a pod's claims; `wanted` says whether its ordinal is below the replicas."""
     on_deletion, on_scaling = _policy(stateful_set)
     if not wanted and on_scaling != _RETAIN:
         return [meta.owner_ref(pod, controller=True, blocks=True)]
@@ -35,7 +35,7 @@ def owners(stateful_set: Obj, pod: Obj, *, wanted: bool) -> list[OwnerRef]:
 
 
 def correction(claim: Obj, stateful_set: Obj, pod: Obj, *, wanted: bool) -> Patch | None:
-    """Return what makes a claim belong to whom it should, or None where it does or should be left alone."""
+    """Return the patch of a claim's owner references, None where they are right or left alone."""
     refs = list(meta.owner_refs(claim))
     if any(_is_outdated(ref, stateful_set) or _is_outdated(ref, pod) for ref in refs):
         return None
@@ -53,7 +53,7 @@ def correction(claim: Obj, stateful_set: Obj, pod: Obj, *, wanted: bool) -> Patc
 
 
 def is_contested(claim: Obj, stateful_set: Obj, pod: Obj) -> bool:
-    """Say whether somebody else controls a claim that a policy would have us own."""
+    """Say whether a claim that the policy gives an owner has another controller."""
     if _policy(stateful_set) == (_RETAIN, _RETAIN):
         return False
     ours = {meta.uid(stateful_set), meta.uid(pod)}
@@ -61,7 +61,7 @@ def is_contested(claim: Obj, stateful_set: Obj, pod: Obj) -> bool:
 
 
 def is_stale(claim: Obj, stateful_set: Obj, pod_name: str) -> bool:
-    """Say whether a claim is about to go with an earlier pod of that name, and cannot serve the next."""
+    """Say whether a claim is owned by an earlier pod of that name, with which it will be deleted."""
     if _policy(stateful_set)[1] == _RETAIN:
         return False
     return any(ref["kind"] == "Pod" and ref["name"] == pod_name for ref in meta.owner_refs(claim))

@@ -1,7 +1,5 @@
 """
-Who the pods of a stateful set are: their ordinals, names, volumes and claims.
-
-Nothing here decides when a pod is made; it says what it is once it is.
+The identity of a StatefulSet's pods: ordinals, names, volumes and claims.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ _ORDINAL = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 
 
 def ordinal_of(stateful_set: Obj, pod: Obj) -> int | None:
-    """Return a pod's number in a set, by its name; None where the name is no name of the set's."""
+    """Return the ordinal of a pod by its name; None where the name is not one of the set's."""
     parts = _ORDINAL.fullmatch(meta.name(pod))
     if parts is None or parts[1] != meta.name(stateful_set):
         return None
@@ -29,7 +27,7 @@ def ordinal_of(stateful_set: Obj, pod: Obj) -> int | None:
 
 
 def ordinals(stateful_set: Obj) -> range:
-    """Return the numbers a set's pods have."""
+    """Return the ordinals of a set's pods."""
     spec = stateful_set["spec"]
     start = (spec.get("ordinals") or {}).get("start") or 0
     return range(start, start + replicas(stateful_set))
@@ -45,12 +43,12 @@ def pod_name(stateful_set: Obj, ordinal: int) -> str:
 
 
 def revision_of(pod: Obj) -> str:
-    """Return the name of the revision a pod was made of."""
+    """Return the name of a pod's revision."""
     return meta.labels(pod).get(HASH_LABEL) or ""
 
 
 def make_pod(stateful_set: Obj, template: Obj, revision: str, ordinal: int) -> Made:
-    """Return the pod of that number that a set makes of the template of a revision."""
+    """Return the pod of an ordinal, with the template of a revision."""
     name = pod_name(stateful_set, ordinal)
     made = pods.from_template(stateful_set, template, name)
     labels = {**identity(name, ordinal), HASH_LABEL: revision}
@@ -68,12 +66,12 @@ def make_pod(stateful_set: Obj, template: Obj, revision: str, ordinal: int) -> M
 
 
 def identity(name: str, ordinal: int) -> Made:
-    """Return the labels a pod is known by."""
+    """Return the identity labels of a pod."""
     return {POD_NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
 
 
 def with_claims(stateful_set: Obj, volumes: object, ordinal: int) -> list[Obj]:
-    """Return the volumes of a pod: one for each claim of its set, and those of its own that none replaces."""
+    """Return the volumes of a pod: one for each claim template, and those of the pod template with other names."""
     assert isinstance(volumes, list | tuple)
     claimed = {
         template: {"name": template, "persistentVolumeClaim": {"claimName": name}}
@@ -83,14 +81,14 @@ def with_claims(stateful_set: Obj, volumes: object, ordinal: int) -> list[Obj]:
 
 
 def claim_names(stateful_set: Obj, ordinal: int) -> Iterator[tuple[str, str]]:
-    """Yield each claim template's name, and what the claim made of it for one pod is called."""
+    """Yield the name of each claim template, and of its claim for one pod."""
     for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         name = meta.name(template)
         yield name, f"{name}-{meta.name(stateful_set)}-{ordinal}"
 
 
 def make_claims(stateful_set: Obj, ordinal: int) -> list[Made]:
-    """Return the claims of one pod, as its set makes them."""
+    """Return the claims of one pod."""
     made: list[Made] = []
     selected = (stateful_set["spec"]["selector"].get("matchLabels")) or {}
     names = dict(claim_names(stateful_set, ordinal))
@@ -108,8 +106,8 @@ def make_claims(stateful_set: Obj, ordinal: int) -> list[Made]:
     return made
 
 
-def is_itself(stateful_set: Obj, pod: Obj, ordinal: int) -> bool:
-    """Say whether a pod carries the label it is known by, and the volumes its set gives it."""
+def has_identity(stateful_set: Obj, pod: Obj, ordinal: int) -> bool:
+    """Say whether a pod has its identity label and the volumes of its claims."""
     if meta.labels(pod).get(POD_NAME_LABEL) != meta.name(pod):
         return False
     volumes = {one["name"]: one for one in pod["spec"].get("volumes") or ()}

@@ -1,7 +1,7 @@
 """
-Pod templates: when two are the same, and a short mark to tell others by.
+Pod templates: their equality and their hash.
 
-The label that carries the mark is no part of what is marked.
+The hash label itself is not part of the hashed template.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from lamina.objects.types import Made, Obj
 HASH_LABEL = "pod-template-hash"
 
 
-def mark(template: Obj, collisions: int | None = None) -> str:
+def compute_hash(template: Obj, collisions: int | None = None) -> str:
     """
-    Return the mark of a template.
+    Return the hash of a template.
 
-    Equal templates have equal marks. `collisions` counts how often the mark
-    turned out to be taken by another template, and makes it another.
+    Equal templates have equal hashes. `collisions` is the collision count of
+    the owner, and changes the hash.
     """
-    plain = without_mark(template)
+    plain = without_hash(template)
     return short([plain, collisions] if collisions is not None else [plain])
 
 
 def is_same(one: Obj, other: Obj) -> bool:
-    """Say whether two templates ask for the same pods."""
-    return without_mark(one) == without_mark(other)
+    """Say whether two templates describe the same pods."""
+    return without_hash(one) == without_hash(other)
 
 
-def without_mark(template: Obj) -> Made:
-    """Return a template without the mark it may carry, in the one form that equal templates share."""
+def without_hash(template: Obj) -> Made:
+    """Return a template without its hash label, in a canonical form."""
     head: Made = dict(template.get("metadata") or {})
     head["labels"] = {key: value for key, value in (head.get("labels") or {}).items() if key != HASH_LABEL}
     shown: Made = {"spec": _plain(template.get("spec") or {})}
@@ -42,7 +42,7 @@ def without_mark(template: Obj) -> Made:
 
 
 def _plain(value: Any) -> Any:
-    """Drop what says nothing: a field that is null, and a list without entries."""
+    """Drop null fields and empty lists."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items() if inner is not None and inner != []}
     if isinstance(value, list):

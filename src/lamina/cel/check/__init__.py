@@ -1,5 +1,5 @@
 """
-Checking an expression before it is evaluated: names, types, and literals that cannot be converted.
+The type checker: names, types, and constants without a value.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from lamina.cel.ast import Checked, Parsed
 from lamina.cel.check.checker import Checker
 from lamina.cel.check.constants import constant_issue
 from lamina.cel.check.literals import literal_issues
-from lamina.cel.check.meaning import with_meaning
-from lamina.cel.declare import Environment
+from lamina.cel.check.resolve import with_resolved_names
+from lamina.cel.declarations import Environment
 from lamina.cel.errors import CheckError, ConstantError, Issue
 
 __all__ = ["check"]
@@ -17,16 +17,16 @@ __all__ = ["check"]
 
 def check(parsed: Parsed, environment: Environment) -> Checked:
     """
-    Return an expression with its types.
+    Return a checked expression.
 
-    Raises CheckError, whose text is cel-go's, or ConstantError where all types fit
-    and a constant has no value.
+    Raises CheckError, whose text is cel-go's, or ConstantError where all types
+    match and a constant has no value.
     """
     checker = Checker(parsed, environment)
     try:
         checker.check(parsed.expr)
-        checker.settle()
-        expr = with_meaning(parsed.expr, checker.meant) if checker.meant else parsed.expr
+        checker.resolve_type_parameters()
+        expr = with_resolved_names(parsed.expr, checker.resolved) if checker.resolved else parsed.expr
     except RecursionError:
         message = f"expression recursion limit exceeded: {environment.limits.nesting}"
         raise CheckError(parsed.source, [Issue(-1, message)]) from None

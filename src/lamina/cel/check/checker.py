@@ -1,9 +1,8 @@
 """
-What type every part of an expression has, and what its names mean.
+Assigns types and references to all nodes of an expression.
 
-The algorithm is cel-go's, down to the order in which things are looked at,
-because the order decides what type parameters become and which of several
-complaints is made.
+The algorithm is cel-go's, including the order of the walk, because the order
+decides the binding of type parameters and which of several errors is reported.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from lamina.cel.ast import (
     Reference,
     Select,
 )
-from lamina.cel.check.names import Names, near
+from lamina.cel.check.names import Names, closest_name
 from lamina.cel.check.overloads import Overloads
 from lamina.cel.check.unify import Substitution, most_general
-from lamina.cel.declare import Environment, Function
+from lamina.cel.declarations import Environment, Function
 from lamina.cel.errors import Issue
 from lamina.cel.types import (
     BOOL,
@@ -68,7 +67,7 @@ _OPTIONAL_FIELD: Final = Reference(overloads=("select_optional_field",))
 
 
 class Checker:
-    """Checks one expression; what it learns is in `types`, `references`, `meant` and `issues`."""
+    """Checks one expression; the results are in `types`, `references`, `resolved` and `issues`."""
 
     def __init__(self, parsed: Parsed, environment: Environment) -> None:
         self._parsed, self._environment = parsed, environment
@@ -77,37 +76,37 @@ class Checker:
         self._overloads = Overloads(environment, self._substitution)
         self.types: dict[int, Type] = {}
         self.references: dict[int, Reference] = {}
-        self.meant: dict[int, Expr] = {}
+        self.resolved: dict[int, Expr] = {}
         self.issues: list[Issue] = []
 
     def check(self, expr: Expr) -> Type:
-        """Return the type of an expression, with type parameters still in it."""
+        """Return the type of an expression, which may contain type parameters."""
         found = _METHODS[type(expr)](self, expr)
         self.types[expr.id] = found
         return found
 
-    def settle(self) -> None:
-        """Replace what is left of type parameters in all types found."""
+    def resolve_type_parameters(self) -> None:
+        """Replace all remaining type parameters."""
         if not self._overloads.made_parameters:
             return
-        types, settled = self.types, dict[int, Type]()
+        types, resolved_types = self.types, dict[int, Type]()
         for id_, found in types.items():
             if not found.code:
-                # What is the same type before is the same afterwards, and loops have many of the same.
-                known = settled.get(id(found))
+                # Equal types are resolved once: loops have many of them.
+                known = resolved_types.get(id(found))
                 if known is None:
-                    known = settled[id(found)] = self._substitution.resolve(found, to_dyn=True)
+                    known = resolved_types[id(found)] = self._substitution.resolve(found, to_dyn=True)
                 types[id_] = known
 
-    def _complain(self, at: int, message: str, suggestion: str | None = None) -> None:
+    def _report(self, at: int, message: str, suggestion: str | None = None) -> None:
         self.issues.append(Issue(at, message, suggestion))
 
     def _mismatch(self, at: int, expected: Type, actual: Type) -> None:
-        self._complain(at, f"expected type '{expected}' but found '{actual}'")
+        self._report(at, f"expected type '{expected}' but found '{actual}'")
 
     def _undeclared(self, at: int, name: str, suggestion: str | None) -> Type:
         container = self._environment.container
-        self._complain(at, f"undeclared reference to '{name}' (in container '{container}')", suggestion)
+        self._report(at, f"undeclared reference to '{name}' (in container '{container}')", suggestion)
         return ERROR
 
     def _literal(self, expr: Literal) -> Type:
@@ -116,11 +115,11 @@ class Checker:
     def _ident(self, expr: Ident) -> Type:
         found = self._names.find(expr.name)
         if found is None:
-            return self._undeclared(expr.at, expr.name, self._names.near_variable(expr.name))
+            return self._undeclared(expr.at, expr.name, self._names.closest_variable(expr.name))
         name, type_, _, reference = found
         self.references[expr.id] = reference
         if name != expr.name and not (expr.name.startswith(".") and self._names.is_local(name)):
-            self.meant[expr.id] = Ident(expr.id, expr.at, name)
+            self.resolved[expr.id] = Ident(expr.id, expr.at, name)
         return type_
 
     def _select(self, expr: Select) -> Type:
@@ -139,7 +138,7 @@ class Checker:
         return found
 
     def _qualified(self, expr: Select) -> Type:
-        """Return the type of what may be a field, or a name with dots in it."""
+        """Return the type of a selection that may be a qualified name."""
         name = self._names.qualified(expr)
         found = None if name is None else self._names.find(name)
         if found is None:
@@ -147,7 +146,7 @@ class Checker:
             return self._field(expr, self.check(operand))
         full, type_, _, reference = found
         self.references[expr.id] = reference
-        self.meant[expr.id] = Ident(expr.id, expr.at, full)
+        self.resolved[expr.id] = Ident(expr.id, expr.at, full)
         return type_
 
     def _field(self, expr: Select, operand: Type) -> Type:
@@ -164,7 +163,7 @@ class Checker:
         elif kind is _PARAM:
             self._substitution.assignable(DYN, target)
         elif not target.is_dyn and kind is not _ERROR:
-            self._complain(expr.at, f"type '{target}' does not support field selection")
+            self._report(expr.at, f"type '{target}' does not support field selection")
         if expr.test_only:
             return BOOL
         if expr.optional:
@@ -176,16 +175,16 @@ class Checker:
     def _object_field(self, at: int, target: Type, name: str, selected: Select | None = None) -> Type:
         declared = self._environment.types.get(target.name, target)
         if not isinstance(declared, ObjectType) or declared.is_closed:
-            self._complain(at, f"unexpected failed resolution of '{target.name}'")
+            self._report(at, f"unexpected failed resolution of '{target.name}'")
             return ERROR
         field = declared.fields.get(name)
         if field is not None:
             if field.key is not None and selected is not None:
-                self.meant[selected.id] = replace(selected, field=field.key)
+                self.resolved[selected.id] = replace(selected, field=field.key)
             return field.type
         if declared.preserves_unknown:
             return DYN
-        self._complain(at, f"undefined field '{name}'", near(name, declared.fields))
+        self._report(at, f"undefined field '{name}'", closest_name(name, declared.fields))
         return ERROR
 
     def _call(self, expr: Call) -> Type:
@@ -194,24 +193,24 @@ class Checker:
         if target is None:
             function = self._names.function(expr.function)
             if function is None:
-                return self._undeclared(expr.at, expr.function, self._names.near_function(expr.function))
+                return self._undeclared(expr.at, expr.function, self._names.closest_function(expr.function))
             if function.name != expr.function:
-                self.meant[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
-            return self._reached(expr, function, args, member=False)
+                self.resolved[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
+            return self._resolve_call(expr, function, args, member=False)
         prefix = self._names.qualified(target)
         if prefix is not None:
             function = self._names.function(f"{prefix}.{expr.function}")
             if function is not None:
-                self.meant[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
-                return self._reached(expr, function, args, member=False)
+                self.resolved[expr.id] = Call(expr.id, expr.at, function.name, None, expr.args)
+                return self._resolve_call(expr, function, args, member=False)
         args.insert(0, self.check(target))
         function = self._names.function(expr.function)
         if function is None:
-            return self._undeclared(expr.at, expr.function, self._names.near_function(expr.function))
-        return self._reached(expr, function, args, member=True)
+            return self._undeclared(expr.at, expr.function, self._names.closest_function(expr.function))
+        return self._resolve_call(expr, function, args, member=True)
 
-    def _reached(self, expr: Call, function: Function, args: list[Type], *, member: bool) -> Type:
-        """Return the type of a call, and remember what it reaches."""
+    def _resolve_call(self, expr: Call, function: Function, args: list[Type], *, member: bool) -> Type:
+        """Return the type of a call, and record its overloads."""
         name = function.name
         if name in (AND, OR):
             return self._logic(expr, function, args)
@@ -219,7 +218,7 @@ class Checker:
         if found is None:
             shown = [str(self._substitution.resolve(arg, to_dyn=True)) for arg in args]
             signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
-            self._complain(expr.at, f"found no matching overload for '{name}' applied to '{signature}'")
+            self._report(expr.at, f"found no matching overload for '{name}' applied to '{signature}'")
             return ERROR
         self.references[expr.id] = found[1]
         return found[0]
@@ -232,10 +231,10 @@ class Checker:
                 failed = True
         if failed:
             return ERROR
-        memory = function.memory
-        if AND not in memory:
-            memory[AND] = Reference(overloads=(function.overloads[0].id,))
-        self.references[expr.id] = memory[AND]
+        cache = function.cache
+        if AND not in cache:
+            cache[AND] = Reference(overloads=(function.overloads[0].id,))
+        self.references[expr.id] = cache[AND]
         return BOOL
 
     def _list(self, expr: MakeList) -> Type:
@@ -266,30 +265,32 @@ class Checker:
     def _struct(self, expr: MakeStruct) -> Type:
         found = self._names.find(expr.type_name)
         if found is None:
-            return self._undeclared(expr.at, expr.type_name, near(expr.type_name, self._environment.types))
+            return self._undeclared(
+                expr.at, expr.type_name, closest_name(expr.type_name, self._environment.types)
+            )
         name, type_, _, reference = found
         if name != expr.type_name:
-            self.meant[expr.id] = MakeStruct(expr.id, expr.at, name, expr.fields)
+            self.resolved[expr.id] = MakeStruct(expr.id, expr.at, name, expr.fields)
         self.references[expr.id] = reference
         result = ERROR
         if type_.kind is not _TYPE:
-            self._complain(expr.at, f"'{type_.name}' is not a type")
+            self._report(expr.at, f"'{type_.name}' is not a type")
         elif type_.params and type_.params[0].kind is _OBJECT:
             result = type_.params[0]
         else:
             shown = type_.params[0].name if type_.params else type_.name
-            self._complain(expr.at, f"'{shown}' is not a message type")
+            self._report(expr.at, f"'{shown}' is not a message type")
         for field in expr.fields:
             value = self.check(field.value)
             wanted = ERROR
             if result is ERROR:
-                self._complain(field.at, f"unexpected failed resolution of '{name}'")
+                self._report(field.at, f"unexpected failed resolution of '{name}'")
             else:
                 wanted = self._object_field(field.at, result, field.name)
             if field.optional:
                 value = self._unwrapped(field.value, value)
             if not self._substitution.assignable(wanted, value):
-                self._complain(
+                self._report(
                     field.at,
                     f"expected type of field '{field.name}' is '{wanted}' but provided type is '{value}'",
                 )
@@ -308,7 +309,7 @@ class Checker:
         return self._substitution.resolve(result)
 
     def _loop_types(self, expr: Comprehension, range_: Type) -> tuple[Type, Type]:
-        """Return the types of a loop's variables."""
+        """Return the types of the loop variables."""
         if range_.kind is _LIST:
             return (INT, range_.params[0]) if expr.iter_var2 else (range_.params[0], ERROR)
         if range_.kind is _MAP:
@@ -318,7 +319,7 @@ class Checker:
         if range_.kind is _ERROR or range_.kind is _PARAM:
             self._substitution.assignable(DYN, range_)
             return DYN, DYN
-        self._complain(
+        self._report(
             expr.iter_range.at,
             f"expression of type '{range_}' cannot be range of a comprehension (must be list, map, or dynamic)",
         )
@@ -329,7 +330,7 @@ class Checker:
             self._mismatch(expr.at, wanted, found)
 
     def _unwrapped(self, expr: Expr, found: Type) -> Type:
-        """Return what an optional holds; an item marked with a question mark must be one."""
+        """Return the value type of an optional; an item with a question mark must be one."""
         if found.is_optional:
             return found.params[0]
         if not found.is_dyn:
@@ -337,12 +338,12 @@ class Checker:
         return found
 
     def _join(self, before: Type | None, found: Type) -> Type:
-        """Return one type for two items of a literal."""
+        """Return the common type of two items of a literal."""
         if before is None:
             return found
         if not self._substitution.assignable(before, found):
             return DYN
-        # The specification keeps the type that may be null; cel-go, and so Kubernetes, makes it null.
+        # The specification keeps the nullable type; cel-go, and so Kubernetes, takes null.
         if found.kind is _NULL and not self._environment.flags.homogeneous_literals:
             return before
         return most_general(before, found)

@@ -1,9 +1,9 @@
 """
-Conversions of literals, carried out before anything is evaluated.
+Constant folding of literal conversions.
 
-Kubernetes' evaluator does that when it is made ready, so an `int('abc')` in a
-branch that is never taken still makes a rule unusable. So does a regular
-expression that is written out and cannot be read.
+cel-go folds them when a program is planned, so `int('abc')` in a branch that is
+never evaluated still makes a rule invalid. So does an invalid regular expression
+in a literal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lamina.cel.ast import Call, Checked, Comprehension, Expr, Literal, children
-from lamina.cel.declare import Environment
+from lamina.cel.declarations import Environment
 from lamina.cel.errors import EvaluationError, Issue
 from lamina.cel.library.patterns import compiled
 from lamina.cel.literals import literal_value
@@ -25,7 +25,7 @@ _UNKNOWN: Final = object()
 
 
 def constant_issue(checked: Checked, environment: Environment) -> Issue | None:
-    """Return the first constant that cannot be computed, in the order an evaluator is built."""
+    """Return the first constant that cannot be computed, in the order of cel-go's planner."""
     constants: dict[int, Any] = {}
     try:
         for node in _planned(checked.expr):
@@ -45,7 +45,7 @@ class _Failed(Exception):
 
 
 def _planned(expr: Expr) -> list[Expr]:
-    """Return all parts of an expression, inner ones first."""
+    """Return all subexpressions, inner ones first."""
     order: list[Expr] = []
     waiting = [expr]
     while waiting:
@@ -59,7 +59,7 @@ def _planned(expr: Expr) -> list[Expr]:
 
 
 def _folded(call: Call, constants: dict[int, Any], environment: Environment) -> Any:
-    """Return the value of a call that can be carried out now."""
+    """Return the value of a call with constant arguments."""
     try:
         if call.function in _SEARCHES and call.target is not None and isinstance(call.args[0], Literal):
             compiled(str(call.args[0].value))

@@ -1,4 +1,4 @@
-"""Format strings that do not fit what they are given: `'%d'.format(['a'])`."""
+"""Format strings that do not match their arguments: `'%d'.format(['a'])`."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _PRECISION: Final = re.compile(r"\.([0-9]*)")
 
 
 def format_issue(call: Call, checked: Checked) -> Issue | None:
-    """Return what is wrong with a call of `format` whose string and arguments are written out."""
+    """Return the error of a call of `format` with a literal string and arguments."""
     if call.function != "format" or not isinstance(call.target, Literal) or len(call.args) != 1:
         return None
     if call.target.kind is not LiteralKind.STRING or not isinstance(call.args[0], MakeList):
         return None
-    # Go looks at bytes, and shows each as the character with that number.
+    # Go iterates over bytes, and prints each as the character with that number.
     text = str(call.target.value).encode("utf-8", "surrogatepass").decode("latin-1")
     args = call.args[0].items
     at = used = 0
@@ -57,26 +57,26 @@ def format_issue(call: Call, checked: Checked) -> Issue | None:
         precision = _PRECISION.match(text, at)
         if precision is not None:
             at = precision.end()
-            complaint = _precision_complaint(precision.group(1), ended=at >= len(text))
-            if complaint is not None:
+            message = _precision_error(precision.group(1), ended=at >= len(text))
+            if message is not None:
                 return Issue(
-                    call.at, f"could not parse formatting clause: error while parsing precision: {complaint}"
+                    call.at, f"could not parse formatting clause: error while parsing precision: {message}"
                 )
         clause = text[at]
         if clause.replace("X", "x") not in _CLAUSES:
-            complaint = f'unrecognized formatting clause "{clause}"'
-            return Issue(call.at, f"could not parse formatting clause: {complaint}")
+            message = f'unrecognized formatting clause "{clause}"'
+            return Issue(call.at, f"could not parse formatting clause: {message}")
         issue = _clause_issue(clause.replace("X", "x"), args[used - 1], checked)
         if issue is not None:
             return issue
         at += 1
     if len(args) > used:
-        complaint = f"too many arguments supplied to string.format (expected {used}, got {len(args)})"
-        return Issue(call.at, complaint)
+        message = f"too many arguments supplied to string.format (expected {used}, got {len(args)})"
+        return Issue(call.at, message)
     return None
 
 
-def _precision_complaint(digits: str, *, ended: bool) -> str | None:
+def _precision_error(digits: str, *, ended: bool) -> str | None:
     if ended:
         return "could not find end of precision specifier"
     if digits and int(digits[:20]) < 2**63:
@@ -86,18 +86,18 @@ def _precision_complaint(digits: str, *, ended: bool) -> str | None:
 
 
 def _clause_issue(clause: str, arg: Expr, checked: Checked) -> Issue | None:
-    kinds, complaint = _CLAUSES[clause]
+    kinds, message = _CLAUSES[clause]
     bad = _unprintable(arg, checked) if clause == "s" else arg
     if bad is None:
         return None
     found = checked.types[bad.id]
     if clause != "s" and (found.kind is Kind.DYN or found.kind in kinds):
         return None
-    return Issue(bad.at, f"error during formatting: {complaint}, was given {found.name}")
+    return Issue(bad.at, f"error during formatting: {message}, was given {found.name}")
 
 
 def _unprintable(arg: Expr, checked: Checked) -> Expr | None:
-    """Return the part of an argument that has no text, if there is one."""
+    """Return the part of an argument that `%s` cannot format, if there is one."""
     kind = checked.types[arg.id].kind
     if kind is not Kind.DYN and kind not in _TEXTUAL:
         return arg

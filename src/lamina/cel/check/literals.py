@@ -1,8 +1,8 @@
 """
-Literals that cannot mean anything: `duration('x')`, `s.matches('[')`, `[1, dyn('a')]`.
+Validators of literals: `duration('x')`, `s.matches('[')`, `[1, dyn('a')]`.
 
-Kubernetes looks for them after types are known, so that a rule that can never
-be evaluated is refused when it is written.
+Kubernetes runs them after the type check, so that a rule that can never be
+evaluated is rejected at admission.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from lamina.cel.ast import Call, Checked, Expr, Literal, LiteralKind, MakeList, MakeMap, children
 from lamina.cel.check.formats import format_issue
 from lamina.cel.check.unify import equivalent
-from lamina.cel.declare import Environment
+from lamina.cel.declarations import Environment
 from lamina.cel.errors import EvaluationError, Issue
 from lamina.cel.library.patterns import compiled
 from lamina.cel.literals import literal_value as literal_value
@@ -25,7 +25,7 @@ _MIXED: Final = frozenset({"format", "cel.@block"})
 
 
 def literal_issues(checked: Checked, environment: Environment) -> list[Issue]:
-    """Return what is wrong with the literals of an expression, in the order Kubernetes finds it."""
+    """Return the errors of the literals of an expression, in Kubernetes' order."""
     issues: list[Issue] = []
     flags = environment.flags
     nodes = list(_walk(checked.expr, exempt=False))

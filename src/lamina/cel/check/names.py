@@ -1,5 +1,5 @@
 """
-What a name means: a variable, a type or a constant, seen from inside the loops around it.
+Resolves names to variables, types and constants, with the scopes of loops.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from lamina.cel.ast import Expr, Ident, Literal, Reference, Select
-from lamina.cel.declare import Environment, Function
+from lamina.cel.declarations import Environment, Function
 from lamina.cel.types import (
     BOOL,
     BYTES,
@@ -38,13 +38,13 @@ _LANGUAGE: Final = MappingProxyType(
 )
 
 Found: TypeAlias = tuple[str, Type, Literal | None, Reference]
-"""The full name, the type, the value if it is a constant, and all of it as nodes refer to it."""
+"""The full name, the type, the value of a constant, and the Reference."""
 
 _local: Final = lru_cache(256)(Reference)
 
 
 class Names:
-    """Looks names up; `enter` and `leave` surround what loops declare."""
+    """Looks up names; `enter` and `leave` delimit the scope of a loop."""
 
     __slots__ = ("_anywhere", "_environment", "_scopes")
 
@@ -54,7 +54,7 @@ class Names:
         self._anywhere = bool(environment.container)
 
     def qualified(self, expr: Expr) -> str | None:
-        """Return `a.b.c` for an expression that is nothing but names and dots, and may be one name."""
+        """Return `a.b.c` for an expression that may be a qualified name."""
         parts: list[str] = []
         while isinstance(expr, Select):
             if expr.test_only or expr.optional:
@@ -80,17 +80,17 @@ class Names:
         self._scopes.pop()
 
     def find(self, name: str) -> Found | None:
-        """Return what a name means here."""
+        """Return the declaration of a name in the current scope."""
         if self._scopes and name[0] != ".":
             for scope in reversed(self._scopes):
                 if name in scope:
                     return scope[name]
-        memory = self._environment.memory
-        known: Found | None = memory.get(name)
+        cache = self._environment.cache
+        known: Found | None = cache.get(name)
         if known is None:
             known = self._declared(name)
             if known is not None:
-                memory[name] = known
+                cache[name] = known
         return known
 
     def _declared(self, name: str) -> Found | None:
@@ -122,24 +122,24 @@ class Names:
         return None
 
     def may_be_prefix(self, name: str) -> bool:
-        """Whether a name may be the first part of a longer one."""
+        """Say whether a name may be the first part of a qualified one."""
         return self._anywhere or name.removeprefix(".") in self._environment.namespaces
 
     def is_local(self, name: str) -> bool:
         return any(name in scope for scope in self._scopes)
 
-    def near_variable(self, name: str) -> str | None:
-        """Return what an unknown name may have been meant to be."""
+    def closest_variable(self, name: str) -> str | None:
+        """Return a suggestion for an unknown variable."""
         known = [*self._environment.variables, *(n for scope in self._scopes for n in scope)]
-        return near(name, known)
+        return closest_name(name, known)
 
-    def near_function(self, name: str) -> str | None:
+    def closest_function(self, name: str) -> str | None:
         macros = {macro for macro, *_ in self._environment.macros}
-        return near(name, [*self._environment.functions, *macros])
+        return closest_name(name, [*self._environment.functions, *macros])
 
 
-def near(name: str, known: Iterable[str]) -> str | None:
-    """Return a sentence that names the closest of the known names, if one is close."""
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return a suggestion with the closest known name, if one is close."""
     names = [n for n in known if n[:1].isalpha() or n[:1] == "_"]
     lowered = {n.lower(): n for n in reversed(names)}
     found = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)

@@ -1,9 +1,9 @@
 """
-Whether one type can stand for another, and what type parameters must be for that.
+Assignability of types, and the substitution of type parameters.
 
-The rules are those of cel-go's checker: dyn and errors fit everything, null fits
-objects, opaque types, durations, timestamps and wrappers, and a type parameter
-takes the most general of the types it has to be.
+The rules are those of cel-go's checker: dyn and errors are assignable to
+everything, null to objects, opaque types, durations, timestamps and wrappers, and a
+type parameter is bound to the most general of its types.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from lamina.cel.types import DYN, Kind, Type, list_of
 
-# Looking a member up in its class takes as long as a call.
+# Module globals, because an attribute lookup in an enum takes as long as a call.
 _ANY, _DURATION, _DYN, _ERROR, _LIST, _MAP, _NULL, _OBJECT, _OPAQUE, _PARAM, _TIMESTAMP, _TYPE = (
     Kind.ANY,
     Kind.DURATION,
@@ -35,7 +35,7 @@ _WITH_PARAMS: Final = frozenset({_OPAQUE, _LIST, _MAP})
 
 
 def same(one: Type, other: Type) -> bool:
-    """Whether two types are one, wrapped or not."""
+    """Say whether two types are equal, except for nullability."""
     if one is other:
         return True
     if one.kind is not other.kind or one.name != other.name or len(one.params) != len(other.params):
@@ -44,17 +44,12 @@ def same(one: Type, other: Type) -> bool:
 
 
 def equivalent(one: Type, other: Type) -> bool:
-    """Whether two types are one but for their type parameters."""
+    """Say whether two types are equal, except for type parameters."""
     if one is other or (one.kind is _PARAM and other.kind is _PARAM):
         return True
     if one.kind is not other.kind or one.name != other.name or len(one.params) != len(other.params):
         return False
     return all(map(equivalent, one.params, other.params))
-
-
-def is_assignable(one: Type, other: Type) -> bool:
-    """Whether a value of type `other` can stand where `one` is wanted, by the checker's rules."""
-    return Substitution().assignable(one, other)
 
 
 def _less_specific(one: Type, other: Type) -> bool:
@@ -73,12 +68,12 @@ def _less_specific(one: Type, other: Type) -> bool:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """Return whichever of two types says less; the first if both say the same."""
+    """Return the more general of two types; the first if they are equally general."""
     return one if _less_specific(one, other) else other
 
 
 class Substitution:
-    """What type parameters stand for, as far as is known. Failed attempts leave no trace."""
+    """The bindings of type parameters. Failed attempts are undone."""
 
     __slots__ = ("_known", "_trail")
 
@@ -87,24 +82,24 @@ class Substitution:
         self._trail: list[tuple[str, Type | None]] = []
 
     def assignable(self, one: Type, other: Type) -> bool:
-        """Whether two types agree; remember what parameters must be for that."""
+        """Say whether one type is assignable to another, and bind type parameters."""
         if one is other and one.code:
             return True
         return self._attempt((one,), (other,))
 
     def assignable_all(self, ones: Sequence[Type], others: Sequence[Type]) -> bool:
-        """Whether the types of two lists agree one by one."""
+        """Say whether types are assignable pairwise."""
         return len(ones) == len(others) and self._attempt(ones, others)
 
     def knows(self, name: str) -> bool:
-        """Whether something is known of a parameter."""
+        """Say whether a type parameter is bound."""
         return name in self._known
 
     def bind(self, name: str, to: Type) -> None:
         self._known[name] = to
 
     def resolve(self, type_: Type, *, to_dyn: bool = False) -> Type:
-        """Return a type with its parameters replaced; `to_dyn` makes the unknown ones dyn."""
+        """Return a type with its parameters substituted; `to_dyn` makes unbound ones dyn."""
         if type_.code:
             return type_
         kind, params = type_.kind, type_.params
@@ -165,7 +160,7 @@ class Substitution:
         return kind is _TYPE or one.name == other.name
 
     def _substitutes(self, one: Type, parameter: Type) -> tuple[bool, bool]:
-        """Whether a type can be what a parameter stands for, and whether that was settled before."""
+        """Say whether a parameter can be bound to a type, and whether it was bound before."""
         if one.kind is _PARAM and one.name == parameter.name:
             return True, True
         known = self._known.get(parameter.name)
@@ -184,7 +179,7 @@ class Substitution:
         return False, False
 
     def _absent(self, name: str, within: Type) -> bool:
-        """Whether a parameter does not occur in a type."""
+        """Say whether a parameter does not occur in a type."""
         if within.code:
             return True
         if within.kind is _PARAM:

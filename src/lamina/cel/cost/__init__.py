@@ -1,1 +1,1 @@
-"""What evaluating an expression costs, by Kubernetes' numbers."""
+"""Static cost estimates of expressions, by Kubernetes' rules."""

@@ -1,9 +1,9 @@
 """
-What evaluating an expression can cost at most, known before it is evaluated.
+Estimates the cost of an expression before it is evaluated, as cel-go's checker/cost does.
 
-The walk is cel-go's: each part has a cost, calls multiply it by the sizes of
-what they look at, loops by the size of what they go through. Sizes come from
-literals, from the functions that make them, and from the schema.
+Each node has a cost; calls multiply it by the sizes of their arguments, loops by the
+size of their range. Sizes come from literals, from function results, and from the
+schema.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from lamina.cel.cost.size import (
     UNKNOWN,
     CallEstimate,
     CostNode,
-    Sizes,
-    Span,
+    Estimate,
+    SizeEstimator,
     exactly,
     no_sizes,
 )
-from lamina.cel.declare import Environment
+from lamina.cel.declarations import Environment
 from lamina.cel.types import Kind, Type
 
 _ACCUMULATORS: Final = frozenset({ACCUMULATOR, "__result__"})
@@ -56,8 +56,8 @@ _COMPARING: Final = frozenset(
 )  # fmt: skip
 
 
-def estimate(checked: Checked, environment: Environment, sizes: Sizes = no_sizes) -> Span:
-    """Return the least and the most that evaluating an expression can cost."""
+def estimate(checked: Checked, environment: Environment, sizes: SizeEstimator = no_sizes) -> Estimate:
+    """Return the lowest and the highest cost of an expression."""
     try:
         return _Estimator(checked, environment, sizes).cost(checked.expr)
     except RecursionError:
@@ -66,35 +66,35 @@ def estimate(checked: Checked, environment: Environment, sizes: Sizes = no_sizes
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """How large the keys and values of a list or map are."""
+    """The sizes of the keys and values of a list or map."""
 
     kind: Kind
-    key: Span
-    value: Span
+    key: Estimate
+    value: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A loop's variable: where it leads, how large it is, how large what it holds is."""
+    """A local variable: its path in the input, its size, and the sizes of its entries."""
 
     path: tuple[str, ...]
-    size: Span | None
+    size: Estimate | None
     entries: _Entries | None
 
 
 class _Estimator:
-    def __init__(self, checked: Checked, environment: Environment, sizes: Sizes) -> None:
+    def __init__(self, checked: Checked, environment: Environment, sizes: SizeEstimator) -> None:
         self._checked, self._environment, self._sizes = checked, environment, sizes
         self._kubernetes = environment.flags.kubernetes_costs
         self._paths: dict[int, tuple[str, ...]] = {}
         self._locals: dict[str, list[_Local]] = {}
-        self._known: dict[int, Span] = {}
+        self._known: dict[int, Estimate] = {}
         self._entries: dict[int, _Entries] = {}
         self._written = {
             node.id: node.field for node in walk(checked.parsed.expr) if isinstance(node, Select)
         }
 
-    def cost(self, expr: Expr) -> Span:
+    def cost(self, expr: Expr) -> Estimate:
         match expr:
             case Literal():
                 return NOTHING
@@ -115,7 +115,7 @@ class _Estimator:
             case Comprehension():
                 return self._bind(expr) if _is_bind(expr) else self._comprehension(expr)
 
-    def _sum(self, *parts: Expr) -> Span:
+    def _sum(self, *parts: Expr) -> Estimate:
         total = NOTHING
         for part in parts:
             total = total.plus(self.cost(part))
@@ -125,7 +125,7 @@ class _Estimator:
         stack = self._locals.get(name)
         return stack[-1] if stack else None
 
-    def _select(self, expr: Select) -> Span:
+    def _select(self, expr: Select) -> Estimate:
         total = self.cost(expr.operand)
         if expr.test_only:
             return total if self._kubernetes else total.plus(ONE)
@@ -136,7 +136,7 @@ class _Estimator:
         self._paths[expr.id] = (*self._path(expr.operand), self._written.get(expr.id, expr.field))
         return total
 
-    def _call(self, expr: Call) -> Span:
+    def _call(self, expr: Call) -> Estimate:
         if expr.function == "dyn":
             total = ONE.plus(self.cost(expr.args[0]))
             self._copy(expr, expr.args[0])
@@ -153,8 +153,8 @@ class _Estimator:
         if expr.target is not None:
             total = self.cost(expr.target)
             target = self._node(expr.target)
-        spent = Span(MOST, 0)
-        result: Span | None = None
+        spent = Estimate(MOST, 0)
+        result: Estimate | None = None
         for overload in reference.overloads:
             found = self._function(expr, overload, target, nodes, costs)
             spent = spent.union(found.cost)
@@ -172,7 +172,7 @@ class _Estimator:
         return total.plus(spent)
 
     def _function(
-        self, expr: Call, overload: str, target: CostNode | None, args: list[CostNode], costs: list[Span]
+        self, expr: Call, overload: str, target: CostNode | None, args: list[CostNode], costs: list[Estimate]
     ) -> CallEstimate:
         arguments = NOTHING
         for cost in costs:
@@ -189,7 +189,7 @@ class _Estimator:
     def _declared(
         self, function: str, overload: str, target: CostNode | None, args: list[CostNode]
     ) -> CallEstimate | None:
-        """Return what a library says a call costs."""
+        """Return the estimate of a library's function."""
         declared = self._environment.functions.get(function)
         for candidate in declared.overloads if declared else ():
             if candidate.id == overload and candidate.estimate is not None:
@@ -202,11 +202,11 @@ class _Estimator:
         return found
 
     def _basic(
-        self, expr: Call, overload: str, target: CostNode | None, args: list[CostNode], costs: list[Span]
+        self, expr: Call, overload: str, target: CostNode | None, args: list[CostNode], costs: list[Estimate]
     ) -> CallEstimate | None:
-        """Return what a call of the language itself costs."""
+        """Return the estimate of a standard function."""
 
-        def size(node: CostNode) -> Span:
+        def size(node: CostNode) -> Estimate:
             return UNKNOWN if node.computed is None else node.computed
 
         match overload:
@@ -215,14 +215,14 @@ class _Estimator:
             case "string_to_bytes":
                 span = size(args[0])
                 return CallEstimate(
-                    span.scaled(STRING_TRAVERSAL), Span(span.least, span.most * 4 % (MOST + 1))
+                    span.scaled(STRING_TRAVERSAL), Estimate(span.least, span.most * 4 % (MOST + 1))
                 )
             case "bytes_to_string":
                 span = size(args[0])
-                return CallEstimate(span.scaled(STRING_TRAVERSAL), Span(span.least // 4, span.most))
+                return CallEstimate(span.scaled(STRING_TRAVERSAL), Estimate(span.least // 4, span.most))
             case "strings_quote":
                 span = size(args[0])
-                result = Span(span.least + 2, (span.most * 2 + 2) % (MOST + 1))
+                result = Estimate(span.least + 2, (span.most * 2 + 2) % (MOST + 1))
                 return CallEstimate(span.scaled(STRING_TRAVERSAL), result)
             case "starts_with_string" | "ends_with_string":
                 return CallEstimate(size(args[0]).scaled(STRING_TRAVERSAL))
@@ -235,7 +235,7 @@ class _Estimator:
                 text = size(target).scaled(STRING_TRAVERSAL)
                 return CallEstimate(text.times(size(args[0]).scaled(STRING_TRAVERSAL)))
             case "logical_or" | "logical_and":
-                return CallEstimate(Span(costs[0].least, costs[0].plus(costs[1]).most))
+                return CallEstimate(Estimate(costs[0].least, costs[0].plus(costs[1]).most))
             case "conditional":
                 self._unite_entries(expr, expr.args[1], expr.args[2])
                 spent = costs[0].plus(costs[1].union(costs[2]))
@@ -247,7 +247,7 @@ class _Estimator:
                 return CallEstimate(cost, result)
             case _ if overload in _COMPARING:
                 most = min(size(args[0]).most, size(args[1]).most)
-                return CallEstimate(Span(1 if most > 0 else 0, most).scaled(STRING_TRAVERSAL))
+                return CallEstimate(Estimate(1 if most > 0 else 0, most).scaled(STRING_TRAVERSAL))
         return None
 
     def _unite_entries(self, expr: Expr, one: Expr, other: Expr) -> None:
@@ -257,17 +257,17 @@ class _Estimator:
                 first.kind, first.key.union(second.key), first.value.union(second.value)
             )
 
-    def _list(self, expr: MakeList) -> Span:
-        total, items = NOTHING, Span(MOST, 0) if expr.items else NOTHING
+    def _list(self, expr: MakeList) -> Estimate:
+        total, items = NOTHING, Estimate(MOST, 0) if expr.items else NOTHING
         for item in expr.items:
             total = total.plus(self.cost(item))
             items = items.union(self._size(item) or UNKNOWN)
         self._entries[expr.id] = _Entries(Kind.LIST, ONE, items)
         return total.plus(exactly(LIST_BASE))
 
-    def _map(self, expr: MakeMap) -> Span:
+    def _map(self, expr: MakeMap) -> Estimate:
         total = NOTHING
-        keys = values = Span(MOST, 0) if expr.entries else NOTHING
+        keys = values = Estimate(MOST, 0) if expr.entries else NOTHING
         for entry in expr.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.union(self._size(entry.key) or UNKNOWN)
@@ -275,7 +275,7 @@ class _Estimator:
         self._entries[expr.id] = _Entries(Kind.MAP, keys, values)
         return total.plus(exactly(MAP_BASE))
 
-    def _comprehension(self, expr: Comprehension) -> Span:
+    def _comprehension(self, expr: Comprehension) -> Estimate:
         total = self.cost(expr.iter_range).plus(self.cost(expr.accu_init))
         self._push_value(expr.accu_var, expr.accu_init)
         loop = self._loop_variables(expr)
@@ -309,7 +309,7 @@ class _Estimator:
             return [(expr.iter_var, keys), (expr.iter_var2, values)]
         return [(expr.iter_var, values if listed else keys)]
 
-    def _bind(self, expr: Comprehension) -> Span:
+    def _bind(self, expr: Comprehension) -> Estimate:
         total = self.cost(expr.iter_range).plus(self.cost(expr.accu_init))
         self._push_value(expr.accu_var, expr.accu_init)
         total = total.plus(self.cost(expr.result))
@@ -341,7 +341,7 @@ class _Estimator:
             path = ()
         return CostNode(path, self._checked.types[expr.id], expr, self._size(expr), self._sizes)
 
-    def _size(self, expr: Expr) -> Span | None:
+    def _size(self, expr: Expr) -> Estimate | None:
         known = self._known.get(expr.id)
         if known is not None:
             return known

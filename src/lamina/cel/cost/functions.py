@@ -1,7 +1,7 @@
 """
-What calling a function costs, estimated: Kubernetes' rules by name, cel-go's by overload.
+Cost estimates of function calls: Kubernetes' rules by name, cel-go's by overload.
 
-Kubernetes refuses a CRD whose rules may cost too much, so each number here is
+Kubernetes rejects a CRD whose rules may exceed the budget, so each number here is
 part of its API.
 """
 
@@ -21,61 +21,78 @@ from lamina.cel.cost.size import (
     STRING_TRAVERSAL,
     CallEstimate,
     CostNode,
-    Span,
+    Estimate,
     exactly,
 )
 from lamina.cel.types import Kind
 
 _ONE: Final = CallEstimate(ONE)
-_NOMINAL: Final = frozenset(
-    {
-        *("masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast"),
-        *("isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger"),
-        *(
-            "asApproximateFloat",
-            "isGreaterThan",
-            "isLessThan",
-            "compareTo",
-            "add",
-            "sub",
-            "major",
-            "minor",
-            "patch",
-        ),
-        *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
-        *(
-            "serviceAccount",
-            "path",
-            "group",
-            "resource",
-            "subresource",
-            "namespace",
-            "name",
-            "allowed",
-            "reason",
-        ),
-        *("error", "errored"),
-    }
+UNIT_COST: Final = frozenset(
+    [
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
+)
+"""The functions of Kubernetes whose calls cost 1."""
+_NOMINAL: Final = UNIT_COST | frozenset(
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+    ]
 )
 _UNIT_EQUALITY: Final = frozenset({"net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver"})
 _FORMAT_SIZE: Final = 64
 _NAMED_FORMAT_REGEX: Final = 128
 _AUTHORIZATION: Final = 350_000
-_ADDRESS: Final = Span(4, 16)
+_ADDRESS: Final = Estimate(4, 16)
 """The bytes of an IP address."""
 
 
 def kubernetes_estimate(
     function: str, overload: str, target: CostNode | None, args: Sequence[CostNode]
 ) -> CallEstimate | None:
-    """Return what Kubernetes takes a call to cost, or None where it leaves that to cel-go."""
+    """Return Kubernetes' estimate of a call; None where it has none of its own."""
     if function in _NOMINAL:
         return _ONE
     rule = _RULES.get(function)
     return None if rule is None else rule(overload, target, args)
 
 
-def _traversed(node: CostNode, times: float = 1) -> Span:
+def _traversed(node: CostNode, times: float = 1) -> Estimate:
     return node.size.scaled(times * STRING_TRAVERSAL)
 
 
@@ -132,7 +149,7 @@ def _replace(overload: str, target: CostNode | None, args: Sequence[CostNode]) -
         least_times, least_kept = 0, size.least
     else:
         least_times, least_kept = math.ceil(float(size.least) / float(old.most)), 0
-    result = Span(least_times, most_times).times(new).plus(Span(least_kept, most_kept))
+    result = Estimate(least_times, most_times).times(new).plus(Estimate(least_kept, most_kept))
     return CallEstimate(_traversed(target, 2), result)
 
 
@@ -144,7 +161,7 @@ def _split(overload: str, target: CostNode | None, args: Sequence[CostNode]) -> 
         expr = args[1].expr
         if isinstance(expr, Literal) and expr.kind is LiteralKind.INT and isinstance(expr.value, int):
             most = expr.value % (MOST + 1)
-    return CallEstimate(_traversed(target, 2), Span(0, most))
+    return CallEstimate(_traversed(target, 2), Estimate(0, most))
 
 
 def _join(overload: str, target: CostNode | None, args: Sequence[CostNode]) -> CallEstimate | None:
@@ -153,7 +170,7 @@ def _join(overload: str, target: CostNode | None, args: Sequence[CostNode]) -> C
     items, element = target.size, target.element
     size = items.times(element.size) if element is not None else NOTHING
     if args:
-        gaps = Span(max(items.least - 1, 0), max(items.most - 1, 0))
+        gaps = Estimate(max(items.least - 1, 0), max(items.most - 1, 0))
         size = size.plus(args[0].size.times(gaps))
     return CallEstimate(size.scaled(STRING_TRAVERSAL), size)
 
@@ -162,7 +179,7 @@ def _find(overload: str, target: CostNode | None, args: Sequence[CostNode]) -> C
     if target is None or not args:
         return None
     text = target.size.plus(ONE).scaled(STRING_TRAVERSAL)
-    return CallEstimate(text.times(args[0].size.scaled(REGEX_LENGTH)), Span(0, target.size.most))
+    return CallEstimate(text.times(args[0].size.scaled(REGEX_LENGTH)), Estimate(0, target.size.most))
 
 
 def _ip(overload: str, target: CostNode | None, args: Sequence[CostNode]) -> CallEstimate | None:
@@ -202,10 +219,10 @@ def _equals(overload: str, target: CostNode | None, args: Sequence[CostNode]) ->
     if name in _UNIT_EQUALITY:
         return _ONE
     if name == "kubernetes.NamedFormat":
-        return CallEstimate(Span(1, _FORMAT_SIZE).scaled(STRING_TRAVERSAL))
+        return CallEstimate(Estimate(1, _FORMAT_SIZE).scaled(STRING_TRAVERSAL))
     if name == "kubernetes.URL":
         most = args[1].computed.most if args[1].computed is not None else 1
-        return CallEstimate(Span(1, most).scaled(STRING_TRAVERSAL))
+        return CallEstimate(Estimate(1, most).scaled(STRING_TRAVERSAL))
     return None
 
 
@@ -232,7 +249,7 @@ _RULES: Final[dict[str, Callable[[str, CostNode | None, Sequence[CostNode]], Cal
 def extension_estimate(
     overload: str, target: CostNode | None, args: Sequence[CostNode]
 ) -> CallEstimate | None:
-    """Return what a function of the lists and sets extensions costs."""
+    """Return the estimate of a function of the lists and sets extensions."""
     match overload:
         case "list_slice" if target is not None and len(args) == 2:
             start, end = _number(args[0], 0), _number(args[1], target.size.most)
@@ -260,12 +277,12 @@ def extension_estimate(
     return None
 
 
-def _allocating(factor: float, size: Span) -> CallEstimate:
+def _allocating(factor: float, size: Estimate) -> CallEstimate:
     return CallEstimate(size.scaled(factor).plus(ONE).plus(exactly(LIST_BASE)), size)
 
 
-def _number(node: CostNode, otherwise: int) -> int:
+def _number(node: CostNode, default: int) -> int:
     expr = node.expr
     if isinstance(expr, Literal) and expr.kind is LiteralKind.INT and isinstance(expr.value, int):
         return max(expr.value, 0)
-    return otherwise
+    return default

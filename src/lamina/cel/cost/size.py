@@ -1,8 +1,7 @@
 """
-Sizes and costs that are known only within bounds.
+Estimates of sizes and costs, as ranges.
 
-Both are a smallest and a largest number, and neither ever exceeds what fits in
-64 bits: the largest number there stands for "no idea".
+Both ends are capped at the largest 64-bit number, which also stands for "unknown".
 """
 
 from __future__ import annotations
@@ -17,32 +16,32 @@ from lamina.cel.types import Type
 
 MOST: Final = 2**64 - 1
 STRING_TRAVERSAL: Final = 0.1
-"""What looking at one character of a string costs."""
+"""The cost of traversing one character of a string."""
 REGEX_LENGTH: Final = 0.25
-"""What one character of a regular expression costs, for each unit of the string it is applied to."""
+"""The cost of one character of a regular expression, for each cost unit of the string it is matched with."""
 LIST_BASE: Final = 10
 MAP_BASE: Final = 30
 STRUCT_BASE: Final = 40
 
 
-class Span(NamedTuple):
+class Estimate(NamedTuple):
     """A size or a cost that is at least `least` and at most `most`."""
 
     least: int
     most: int
 
-    def plus(self, other: Span) -> Span:
-        return Span(min(self[0] + other[0], MOST), min(self[1] + other[1], MOST))
+    def plus(self, other: Estimate) -> Estimate:
+        return Estimate(min(self[0] + other[0], MOST), min(self[1] + other[1], MOST))
 
-    def times(self, other: Span) -> Span:
-        return Span(min(self[0] * other[0], MOST), min(self[1] * other[1], MOST))
+    def times(self, other: Estimate) -> Estimate:
+        return Estimate(min(self[0] * other[0], MOST), min(self[1] * other[1], MOST))
 
-    def scaled(self, factor: float) -> Span:
+    def scaled(self, factor: float) -> Estimate:
         """Multiply, and round up."""
-        return Span(scaled(self[0], factor), scaled(self[1], factor))
+        return Estimate(scaled(self[0], factor), scaled(self[1], factor))
 
-    def union(self, other: Span) -> Span:
-        return Span(min(self[0], other[0]), max(self[1], other[1]))
+    def union(self, other: Estimate) -> Estimate:
+        return Estimate(min(self[0], other[0]), max(self[1], other[1]))
 
 
 def scaled(amount: int, factor: float) -> int:
@@ -54,59 +53,58 @@ def scaled(amount: int, factor: float) -> int:
     return MOST if up >= 2**64 else up
 
 
-def exactly(amount: int) -> Span:
-    return Span(amount, amount)
+def exactly(amount: int) -> Estimate:
+    return Estimate(amount, amount)
 
 
-UNKNOWN: Final = Span(0, MOST)
-NOTHING: Final = Span(0, 0)
-ONE: Final = Span(1, 1)
+UNKNOWN: Final = Estimate(0, MOST)
+NOTHING: Final = Estimate(0, 0)
+ONE: Final = Estimate(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """What one call costs without its arguments, and how large its result can be, where that is known."""
+    """The cost of one call without its arguments, and the size of its result, where that is known."""
 
-    cost: Span
-    result: Span | None = None
+    cost: Estimate
+    result: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CostNode:
     """
-    A part of an expression, as seen by an estimate.
+    A node of an expression, as the estimate uses it.
 
-    `path` leads to it from a variable, through fields, `@items`, `@keys`,
-    `@values` and `@indices`, where it is data that came in. `computed` is the
-    size the expression itself tells; `size` is that, or what the schema says, or
-    unknown.
+    `path` is the path of input data from a variable, through fields, `@items`,
+    `@keys`, `@values` and `@indices`. `computed` is the size derived from the
+    expression itself; `size` is that, or the schema's, or unknown.
     """
 
     path: tuple[str, ...]
     type: Type
     expr: Expr | None
-    computed: Span | None
-    sizes: Sizes
+    computed: Estimate | None
+    sizes: SizeEstimator
 
     @property
-    def size(self) -> Span:
+    def size(self) -> Estimate:
         if self.computed is not None:
             return self.computed
         return self.sizes(self) or UNKNOWN
 
     @property
     def element(self) -> CostNode | None:
-        """The elements of a list, and of anything else with a parameter."""
+        """The node of the elements of a list or another parameterized type."""
         if not self.type.params:
             return None
         path = (*self.path, "@items") if self.path else ()
         return CostNode(path, self.type.params[0], None, None, self.sizes)
 
 
-Sizes: TypeAlias = Callable[[CostNode], Span | None]
-"""How large something can be that came in, where that is known."""
+SizeEstimator: TypeAlias = Callable[[CostNode], Estimate | None]
+"""Returns the size of input data, where it is known."""
 
 
-def no_sizes(node: CostNode) -> Span | None:
-    """Nothing is known about the size of what comes in."""
+def no_sizes(node: CostNode) -> Estimate | None:
+    """Return None: no size of the input is known."""
     return None

@@ -1,1 +1,1 @@
-"""Carrying an expression out: generated Python where that is enough, step by step where it is not."""
+"""The evaluator: generated Python code, and an interpreter for what that does not handle."""

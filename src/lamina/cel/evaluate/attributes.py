@@ -1,8 +1,8 @@
 """
-Names and what is read from them: `a`, `a.b`, `a[i]`, `a.?b`, `has(a.b)`, `(c ? a : b).d`.
+Attributes and qualifiers: `a`, `a.b`, `a[i]`, `a.?b`, `has(a.b)`, `(c ? a : b).d`.
 
-As in cel-go, a name and the fields read from it are one step, because costs
-are counted and optionals passed on along the whole of it.
+As in cel-go, a variable with its qualifiers is one interpretable, because costs and
+optionals apply to the whole of it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from lamina.cel.errors import EvaluationError
+from lamina.cel.evaluate.activation import Activation, Interpretable, with_position
 from lamina.cel.evaluate.coerce import Coercer
-from lamina.cel.evaluate.frame import Frame, Step, placed
 from lamina.cel.operators import find_key, list_index, missing
 from lamina.cel.values import NONE, Optional, Value, no_such_overload, shown
 
 
 class Qualifier:
     """
-    One `.field`, `[key]`, `.?field` or `[?key]`; with `test_only`, whether it is there.
+    One `.field`, `[key]`, `.?field` or `[?key]`; with `test_only`, a presence test.
 
-    Whether a value that can have no fields has this one is false, or, where
-    `strict`, an error.
+    A presence test on a value without fields is false or, with `strict`, an
+    error.
     """
 
     __slots__ = ("at", "coerce", "key", "optional", "strict", "test_only")
@@ -43,50 +43,50 @@ class Qualifier:
         self.strict = strict
         self.coerce = coerce
 
-    def read(self, frame: Frame, value: Value) -> Value:
-        """Return what is there, or an error."""
+    def read(self, activation: Activation, value: Value) -> Value:
+        """Return the value, or an error."""
         try:
-            found = self._read(frame, value)
+            found = self._read(activation, value)
         except EvaluationError as error:
-            found = placed(error, self.at)
-        if frame.tracker is not None:
-            frame.tracker.add(1)
+            found = with_position(error, self.at)
+        if activation.tracker is not None:
+            activation.tracker.add(1)
         return found
 
-    def _read(self, frame: Frame, value: Value) -> Value:
-        key = self._key(frame)
+    def _read(self, activation: Activation, value: Value) -> Value:
+        key = self._key(activation)
         if isinstance(key, EvaluationError):
             return key
         present, found = look(value, key, test=self.test_only and not self.strict)
         if self.test_only:
             return present
         if not present:
-            return placed(missing(value, key), self.at)
+            return with_position(missing(value, key), self.at)
         return self.coerce(found) if self.coerce is not None else found
 
-    def read_if_present(self, frame: Frame, value: Value) -> tuple[bool, Value]:
-        """Return whether something is there, and what; an error counts as something."""
+    def read_if_present(self, activation: Activation, value: Value) -> tuple[bool, Value]:
+        """Return whether there is a value, and the value; an error counts as present."""
         try:
-            key = self._key(frame)
+            key = self._key(activation)
             if isinstance(key, EvaluationError):
                 return True, key
             present, found = look(value, key, test=not self.strict)
             if present and self.coerce is not None:
                 found = self.coerce(found)
         except EvaluationError as error:
-            return True, placed(error, self.at)
-        if present and frame.tracker is not None:
-            frame.tracker.add(1)
+            return True, with_position(error, self.at)
+        if present and activation.tracker is not None:
+            activation.tracker.add(1)
         return present, found
 
-    def _key(self, frame: Frame) -> Value:
-        if isinstance(self.key, (Named, Made, Chosen)):
-            return self.key.resolve(frame)
+    def _key(self, activation: Activation) -> Value:
+        if isinstance(self.key, (AbsoluteAttribute, RelativeAttribute, ConditionalAttribute)):
+            return self.key.resolve(activation)
         return self.key
 
 
 def look(value: Value, key: Value, *, test: bool) -> tuple[bool, Value]:
-    """Return whether a value has a key, and what is there; what has no keys has not this one either."""
+    """Return whether a value has a key, and its value; with `test`, a value without keys has none."""
     if isinstance(value, dict):
         return find_key(value, key)
     if isinstance(value, list):
@@ -99,12 +99,12 @@ def look(value: Value, key: Value, *, test: bool) -> tuple[bool, Value]:
     raise EvaluationError(f"no such key: {shown(key)}")
 
 
-def follow(frame: Frame, value: Value, qualifiers: list[Qualifier]) -> Value:
+def apply_qualifiers(activation: Activation, value: Value, qualifiers: list[Qualifier]) -> Value:
     """
-    Return what reading one field after the other leads to.
+    Return the value after all qualifiers.
 
-    From the first optional one on, what is missing is none, and what is found is
-    optional; an optional value to start from has the same effect.
+    From the first optional qualifier on, a missing value is optional.none(),
+    and a present one is an optional; so it is after an optional operand.
     """
     optional = False
     if isinstance(value, Optional):
@@ -114,18 +114,18 @@ def follow(frame: Frame, value: Value, qualifiers: list[Qualifier]) -> Value:
     for qualifier in qualifiers:
         optional = optional or qualifier.optional
         if optional:
-            present, value = qualifier.read_if_present(frame, value)
+            present, value = qualifier.read_if_present(activation, value)
             if not present:
                 return NONE
         else:
-            value = qualifier.read(frame, value)
+            value = qualifier.read(activation, value)
         if isinstance(value, EvaluationError):
             return value
     return Optional(True, value) if optional else value
 
 
-class _Read:
-    """What every attribute has."""
+class _Qualified:
+    """The qualifiers of an attribute."""
 
     __slots__ = ("qualifiers",)
 
@@ -136,8 +136,8 @@ class _Read:
         self.qualifiers.append(qualifier)
 
 
-class Named(_Read):
-    """A variable."""
+class AbsoluteAttribute(_Qualified):
+    """A variable with qualifiers."""
 
     __slots__ = ("at", "coerce", "name")
 
@@ -147,40 +147,40 @@ class Named(_Read):
         self.name = name
         self.coerce = coerce
 
-    def resolve(self, frame: Frame) -> Value:
-        found = frame.resolve(self.name)
+    def resolve(self, activation: Activation) -> Value:
+        found = activation.resolve(self.name)
         if isinstance(found, EvaluationError):
-            return placed(found, self.at)
+            return with_position(found, self.at)
         if self.coerce is not None:
             try:
                 found = self.coerce(found)
             except EvaluationError as error:
-                return placed(error, self.at)
-        return follow(frame, found, self.qualifiers) if self.qualifiers else found
+                return with_position(error, self.at)
+        return apply_qualifiers(activation, found, self.qualifiers) if self.qualifiers else found
 
 
-class Made(_Read):
-    """The value of another step."""
+class RelativeAttribute(_Qualified):
+    """The value of another interpretable, with qualifiers."""
 
     __slots__ = ("step",)
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Interpretable) -> None:
         super().__init__()
         self.step = step
 
-    def resolve(self, frame: Frame) -> Value:
-        found = self.step.run(frame)
+    def resolve(self, activation: Activation) -> Value:
+        found = self.step.run(activation)
         if isinstance(found, EvaluationError) or not self.qualifiers:
             return found
-        return follow(frame, found, self.qualifiers)
+        return apply_qualifiers(activation, found, self.qualifiers)
 
 
-class Chosen:
-    """`condition ? one : other`; whatever is read from it is read from the one that is chosen."""
+class ConditionalAttribute:
+    """`condition ? one : other`, with qualifiers that apply to the chosen branch."""
 
     __slots__ = ("at", "condition", "falsy", "truthy")
 
-    def __init__(self, at: int, condition: Step, truthy: Attribute, falsy: Attribute) -> None:
+    def __init__(self, at: int, condition: Interpretable, truthy: Attribute, falsy: Attribute) -> None:
         self.at = at
         self.condition = condition
         self.truthy = truthy
@@ -190,21 +190,21 @@ class Chosen:
         self.truthy.add(qualifier)
         self.falsy.add(qualifier)
 
-    def resolve(self, frame: Frame) -> Value:
-        chosen = self.condition.run(frame)
+    def resolve(self, activation: Activation) -> Value:
+        chosen = self.condition.run(activation)
         if chosen is True:
-            return self.truthy.resolve(frame)
+            return self.truthy.resolve(activation)
         if chosen is False:
-            return self.falsy.resolve(frame)
-        return chosen if isinstance(chosen, EvaluationError) else placed(no_such_overload(), self.at)
+            return self.falsy.resolve(activation)
+        return chosen if isinstance(chosen, EvaluationError) else with_position(no_such_overload(), self.at)
 
 
-Attribute: TypeAlias = Named | Made | Chosen
-"""Something that can be resolved to a value, and read from."""
+Attribute: TypeAlias = AbsoluteAttribute | RelativeAttribute | ConditionalAttribute
+"""What resolves to a value, and takes qualifiers."""
 
 
-class AttributeStep:
-    """An attribute, evaluated."""
+class EvalAttribute:
+    """The interpretable of an attribute."""
 
     __slots__ = ("attribute", "test_only")
 
@@ -212,13 +212,13 @@ class AttributeStep:
         self.attribute = attribute
         self.test_only = test_only
 
-    def run(self, frame: Frame) -> Value:
-        found = self.attribute.resolve(frame)
+    def run(self, activation: Activation) -> Value:
+        found = self.attribute.resolve(activation)
         if self.test_only and isinstance(found, Optional):
             found = found.present
-        tracker = frame.tracker
+        tracker = activation.tracker
         if tracker is not None:
             cost = tracker.presence if self.test_only else 1
-            # What a conditional chose has been paid for, and so has one that is only asked whether it is there.
-            tracker.add(cost - 1 if isinstance(self.attribute, Chosen) else cost)
+            # The chosen branch has been counted already, and so has its presence test.
+            tracker.add(cost - 1 if isinstance(self.attribute, ConditionalAttribute) else cost)
         return found

@@ -1,8 +1,8 @@
 """
-What JSON gives, made into what a declared type promises.
+Converts JSON values to declared types.
 
-JSON has no timestamps, durations or bytes, and does not keep 1 and 1.0 apart.
-Where a schema says that a field is one of those, reading the field converts it.
+JSON has no timestamps, durations or bytes, and does not distinguish 1 from 1.0. A
+field that its schema declares as one of those is converted when it is read.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 
 from lamina.cel.errors import EvaluationError
 from lamina.cel.library.encoders import decode
-from lamina.cel.listing import listed
-from lamina.cel.numbers import INT_MAX, UInt
+from lamina.cel.numbers import UInt
 from lamina.cel.times import parse_duration, parse_timestamp
+from lamina.cel.typed_lists import listed
 from lamina.cel.types import Kind, ListType, Type
 from lamina.cel.values import ListWithEquality, Value
 
@@ -52,11 +52,6 @@ def _uint(value: Value) -> Value:
     return UInt(value) if type(value) is int and value >= 0 else value
 
 
-def _int(value: Value) -> Value:
-    # A number that no int can be is a double to whoever reads JSON with 64 bits.
-    return value if type(value) is not int or -INT_MAX - 1 <= value <= INT_MAX else float(value)
-
-
 _SCALARS: Final[dict[Kind, Coercer]] = {
     Kind.TIMESTAMP: _timestamp,
     Kind.DURATION: _duration,
@@ -67,7 +62,7 @@ _SCALARS: Final[dict[Kind, Coercer]] = {
 
 
 def coercer(declared: Type) -> Coercer | None:
-    """Return how a value of a declared type is made out of JSON, or None where nothing is to be done."""
+    """Return the conversion of JSON to a declared type, None where none is needed."""
     if declared.kind in _SCALARS:
         return _SCALARS[declared.kind]
     if declared.kind is Kind.LIST and declared.params:

@@ -1,9 +1,9 @@
 """
-What an evaluation costs, counted as Kubernetes counts it.
+The run-time cost of an evaluation, counted as in Kubernetes.
 
-Every name and every field costs 1, a call 1 or what its arguments are long, a
-list 10, a map 30, a struct 40. Presence tests and constants are free, and so are
-`&&`, `||`, `?:` and loops themselves; what happens in them is not.
+Every variable and field costs 1, a call 1 or the length of its arguments, a list 10, a
+map 30, a struct 40. Presence tests and constants are free, and so are `&&`, `||`, `?:`
+and loops themselves, without their operands.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from lamina.cel.cost.functions import UNIT_COST
 from lamina.cel.errors import CostExceeded
 from lamina.cel.values import CelObject, Optional, Value
 
@@ -24,12 +25,12 @@ EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 UNLIMITED: Final = 1 << 62
 
 
-Price: TypeAlias = Callable[[Sequence[Any], Any], int]
-"""What a call costs, given its arguments and its answer."""
+CallCost: TypeAlias = Callable[[Sequence[Any], Any], int]
+"""Returns the cost of a call, given its arguments and its result."""
 
 
-class Tracker:
-    """Counts one evaluation. `limit` ends it by CostExceeded; None only counts."""
+class CostTracker:
+    """Counts the cost of one evaluation. Beyond `limit` it raises CostExceeded; None only counts."""
 
     __slots__ = ("cost", "limit", "presence")
 
@@ -44,8 +45,10 @@ class Tracker:
             raise CostExceeded(EXCEEDED)
 
 
-def price(function: str, overload: str, declared: Price | None, *, kubernetes: bool) -> Price | None:
-    """Return what calls of a function cost, given the overload that was meant; None where each costs 1."""
+def call_cost(
+    function: str, overload: str, declared: CallCost | None, *, kubernetes: bool
+) -> CallCost | None:
+    """Return the cost function of a call, given its overload; None where each call costs 1."""
     if declared is not None:
 
         def as_declared(values: Sequence[Any], answer: Any) -> int:
@@ -57,7 +60,7 @@ def price(function: str, overload: str, declared: Price | None, *, kubernetes: b
         return as_declared
     if not (kubernetes and function in _KUBERNETES):
         return (lambda values, _: standard_cost(overload, values)) if overload in _PRICED else None
-    if function in _UNIT:
+    if function in UNIT_COST:
         return None
 
     def as_kubernetes(values: Sequence[Any], answer: Any) -> int:
@@ -68,7 +71,7 @@ def price(function: str, overload: str, declared: Price | None, *, kubernetes: b
 
 
 def size_of(value: Value) -> int:
-    """Return how long a value is; 1 for what has no length."""
+    """Return the length of a value; 1 for one without a length."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if isinstance(value, Optional) and value.present:
@@ -87,7 +90,7 @@ def _characters(count: float) -> int:
 
 
 def standard_cost(overload: str, args: Sequence[Value]) -> int:
-    """Return what a call costs by the rules of the language, given the overload that was meant."""
+    """Return the cost of a call by cel-go's rules, given its overload."""
     if overload in _BY_FIRST:
         return _characters(size_of(args[0]))
     if overload == "in_list":
@@ -127,39 +130,23 @@ _ONE_PASS: Final = frozenset(
     {"url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"}
     | {"cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"}
 )
-_UNIT: Final = frozenset(
-    {"masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast"}
-    | {"isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger"}
-    | {
-        "asApproximateFloat",
-        "isGreaterThan",
-        "isLessThan",
-        "compareTo",
-        "add",
-        "sub",
-        "major",
-        "minor",
-        "patch",
-    }
-    | {"getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"}
-)
 _PRICED: Final = (
     _BY_FIRST | _BY_SHORTER | {"in_list", "add_string", "add_bytes", "matches_string", "contains_string"}
 )
-"""The overloads that do not cost 1."""
+"""The overloads whose cost is not constant."""
 _KUBERNETES: Final = (
-    (_TRAVERSED | _ONE_PASS | _UNIT)
+    (_TRAVERSED | _ONE_PASS | UNIT_COST)
     | {"ip", "replace", "split", "ip.isCanonical", "join", "find", "findAll", "validate", "_==_"}
     | {"containsIP", "containsCIDR"}
 )
-"""The functions that Kubernetes has prices of its own for."""
+"""The functions with Kubernetes' own cost rules."""
 
 
 def kubernetes_cost(function: str, overload: str, args: Sequence[Value], result: Value) -> int | None:
-    """Return what a call costs by Kubernetes' own rules, or None where it has none for that function."""
+    """Return the cost of a call by Kubernetes' own rules; None where it has none for the function."""
     if function in _TRAVERSED:
         return _traversal(args[0]) if args else 0
-    if function in _UNIT:
+    if function in UNIT_COST:
         return 1
     if not args:
         return None

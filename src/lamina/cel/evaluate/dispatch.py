@@ -1,8 +1,8 @@
 """
-Which overload a call reaches, once its arguments are there.
+Run-time dispatch: the overload of a call, by its arguments.
 
-A list is taken for one of ints by its first item, and a map by its first entry:
-looking at all of them would make every call as expensive as its arguments.
+The element type of a list is that of its first item, and of a map that of its first
+entry: checking all of them would make calls as expensive as their arguments.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from lamina.cel.declare import Overload
+from lamina.cel.declarations import Overload
 from lamina.cel.errors import EvaluationError
 from lamina.cel.numbers import UInt
 from lamina.cel.times import Duration, Timestamp
@@ -34,7 +34,7 @@ CLASSES: Final[dict[Kind, type]] = {
 
 
 def fits(declared: Type) -> Predicate | None:
-    """Return a test for values of a type, or None where any value will do."""
+    """Return a predicate for values of a type; None where any value matches."""
     if declared.kind in CLASSES:
         kind, nullable = CLASSES[declared.kind], declared.nullable
         if nullable:
@@ -48,7 +48,7 @@ def fits(declared: Type) -> Predicate | None:
         return lambda value: isinstance(value, Optional)
     if declared.kind in {Kind.OPAQUE, Kind.OBJECT}:
         name = declared.name
-        # An object of a schema is a plain map when it runs.
+        # An object of a schema is a plain map at run time.
         return lambda value: (
             value.cel_type.name == name if isinstance(value, CelObject) else isinstance(value, dict)
         )
@@ -84,12 +84,12 @@ def _map_of(key: Predicate | None, item: Predicate | None) -> Predicate:
 
 
 def no_overload(name: str, args: Sequence[Value]) -> EvaluationError:
-    """Return the error of a call that nothing answers."""
+    """Return the error of a call without a matching overload."""
     return EvaluationError(f"no such overload: {name}({', '.join(type_of(arg).name for arg in args)})")
 
 
 class Dispatch:
-    """A call, as a function of its arguments: the first overload that fits them."""
+    """A call, as a function of its arguments: the first overload that matches them."""
 
     __slots__ = ("by_class", "choices", "name")
 

@@ -1,9 +1,8 @@
 """
-From a checked expression to the steps that carry it out.
+Plans a checked expression as a tree of interpretables, as cel-go's planner does.
 
-What is constant is worked out here: lists and maps of constants, and
-conversions of them. That is also what Kubernetes does, and what it does not
-charge for.
+Constants are folded here: lists and maps of constants, and conversions of them. As in
+Kubernetes, folded constants have no run-time cost.
 """
 
 from __future__ import annotations
@@ -14,14 +13,21 @@ from typing import Any, Final
 from lamina.cel import ast, operators
 from lamina.cel.ast import Checked, Expr
 from lamina.cel.check.literals import literal_value
-from lamina.cel.declare import Environment, Overload
+from lamina.cel.declarations import Environment, Overload
 from lamina.cel.errors import EvaluationError
-from lamina.cel.evaluate import steps
-from lamina.cel.evaluate.attributes import Attribute, AttributeStep, Chosen, Made, Named, Qualifier
+from lamina.cel.evaluate import interpretables
+from lamina.cel.evaluate.activation import Interpretable, RootActivation
+from lamina.cel.evaluate.attributes import (
+    AbsoluteAttribute,
+    Attribute,
+    ConditionalAttribute,
+    EvalAttribute,
+    Qualifier,
+    RelativeAttribute,
+)
 from lamina.cel.evaluate.coerce import Coercer, coercer
-from lamina.cel.evaluate.cost import Price, price
+from lamina.cel.evaluate.cost import CallCost, call_cost
 from lamina.cel.evaluate.dispatch import Dispatch
-from lamina.cel.evaluate.frame import Outermost, Step
 from lamina.cel.evaluate.structs import builder
 from lamina.cel.macros import MAP_INSERT
 from lamina.cel.types import DYN, Kind, ObjectType, Type
@@ -30,26 +36,26 @@ from lamina.cel.values import TypeValue, Value
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
-_NOWHERE: Final = Outermost({}, None)
+_EMPTY_ACTIVATION: Final = RootActivation({}, None)
 
 
 class Planner:
-    """Plans one expression. `locals` are the names that loops around the present place declare."""
+    """Plans one expression. `locals` are the variables of the enclosing loops."""
 
     def __init__(self, checked: Checked, environment: Environment) -> None:
         self._checked = checked
         self._environment = environment
-        # Kubernetes is more forgiving than the specification: about keys, and about asking for fields.
+        # Kubernetes is more lenient than the specification about map keys and presence tests.
         self._strict = environment.flags.strict_values
         self._locals: list[set[str]] = []
         self._gathering: list[bool] = []
         self.constants: dict[int, Value] = {}
-        """What has been worked out so far, of what is more than a literal, by the id of the expression."""
+        """Folded constants that are not literals, by the id of the expression."""
 
-    def plan(self, expr: Expr) -> Step:
+    def plan(self, expr: Expr) -> Interpretable:
         match expr:
             case ast.Literal():
-                return steps.Constant(literal_value(expr))
+                return interpretables.Constant(literal_value(expr))
             case ast.Ident():
                 return self._ident(expr)
             case ast.Select():
@@ -72,26 +78,32 @@ class Planner:
         declared = self._type(expr)
         return coercer(declared.params[0] if declared.is_optional and declared.params else declared)
 
-    def _ident(self, expr: ast.Ident) -> Step:
+    def _ident(self, expr: ast.Ident) -> Interpretable:
         reference = self._checked.references.get(expr.id)
         if reference is not None and reference.constant is not None:
             return self._constant(expr, literal_value(reference.constant))
         name = reference.name if reference is not None and reference.name else expr.name.removeprefix(".")
         if self._is_local(name) and not expr.name.startswith("."):
-            return AttributeStep(Named(expr.at, name, None))
+            return EvalAttribute(AbsoluteAttribute(expr.at, name, None))
         if self._type(expr).kind is Kind.TYPE and name not in self._environment.variables:
             return self._constant(expr, TypeValue(name))
         outermost = expr.name.startswith(".") and self._is_local(name)
-        return AttributeStep(Named(expr.at, f".{name}" if outermost else name, self._coercer(expr)))
+        return EvalAttribute(
+            AbsoluteAttribute(expr.at, f".{name}" if outermost else name, self._coercer(expr))
+        )
 
     def _is_local(self, name: str) -> bool:
         return any(name in names for names in self._locals)
 
-    def _read_from(self, operand: Expr) -> AttributeStep:
+    def _read_from(self, operand: Expr) -> EvalAttribute:
         step = self.plan(operand)
-        return step if isinstance(step, AttributeStep) and not step.test_only else AttributeStep(Made(step))
+        return (
+            step
+            if isinstance(step, EvalAttribute) and not step.test_only
+            else EvalAttribute(RelativeAttribute(step))
+        )
 
-    def _select(self, expr: ast.Select) -> Step:
+    def _select(self, expr: ast.Select) -> Interpretable:
         step = self._read_from(expr.operand)
         step.attribute.add(
             Qualifier(
@@ -103,18 +115,18 @@ class Planner:
                 coerce=None if expr.test_only else self._coercer(expr),
             )
         )
-        return AttributeStep(step.attribute, test_only=True) if expr.test_only else step
+        return EvalAttribute(step.attribute, test_only=True) if expr.test_only else step
 
-    def _index(self, expr: ast.Call) -> Step:
+    def _index(self, expr: ast.Call) -> Interpretable:
         step = self._read_from(expr.args[0])
         index = self.plan(expr.args[1])
         key: Any
-        if isinstance(index, steps.Constant):
+        if isinstance(index, interpretables.Constant):
             key = index.value
-        elif isinstance(index, AttributeStep) and not index.test_only:
+        elif isinstance(index, EvalAttribute) and not index.test_only:
             key = index.attribute
         else:
-            key = Made(index)
+            key = RelativeAttribute(index)
         optional = expr.function != ast.INDEX
         step.attribute.add(
             Qualifier(
@@ -128,22 +140,22 @@ class Planner:
         )
         return step
 
-    def _call(self, expr: ast.Call) -> Step:
+    def _call(self, expr: ast.Call) -> Interpretable:
         name = expr.function
         if name == ast.INDEX or name == ast.OPTIONAL_INDEX:
             return self._index(expr)
         args = [self.plan(arg) for arg in ast.children(expr)]
         match name:
             case ast.AND | ast.OR:
-                return steps.Logic(expr.at, args, decisive=name == ast.OR)
+                return interpretables.Logic(expr.at, args, decisive=name == ast.OR)
             case ast.CONDITIONAL:
                 condition, truthy, falsy = args
-                chosen = Chosen(expr.at, condition, _attribute(truthy), _attribute(falsy))
-                return AttributeStep(chosen)
+                chosen = ConditionalAttribute(expr.at, condition, _attribute(truthy), _attribute(falsy))
+                return EvalAttribute(chosen)
             case ast.NOT_STRICTLY_FALSE:
-                return steps.NotStrictlyFalse(args[0])
+                return interpretables.NotStrictlyFalse(args[0])
             case "or" | "orValue" if expr.target is not None and self._is_optional_or(expr):
-                return steps.OptionalOr(expr.at, args[0], args[1], unwraps=name == "orValue")
+                return interpretables.OptionalOr(expr.at, args[0], args[1], unwraps=name == "orValue")
         return self._plain_call(expr, args)
 
     def _is_optional_or(self, expr: ast.Call) -> bool:
@@ -154,93 +166,99 @@ class Planner:
         reference = self._checked.references.get(expr.id)
         return reference.overloads if reference is not None else ()
 
-    def _plain_call(self, expr: ast.Call, args: list[Step]) -> Step:
-        items = args[1].value if len(args) == 2 and isinstance(args[1], steps.Constant) else None
+    def _plain_call(self, expr: ast.Call, args: list[Interpretable]) -> Interpretable:
+        items = args[1].value if len(args) == 2 and isinstance(args[1], interpretables.Constant) else None
         if self.is_free_membership(expr, items):
-            return steps.Membership(args[0], items, operators.is_in) if items else self._constant(expr, False)
+            return (
+                interpretables.Membership(args[0], items, operators.is_in)
+                if items
+                else self._constant(expr, False)
+            )
         work = self._work(expr)
         if self._gathering and self._gathering[-1] and _adds_to_accumulator(expr):
             work = _IN_PLACE.get(expr.function, work)
-        call = steps.Call(expr.at, args, work, self.price(expr))
-        if expr.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], steps.Constant):
-            value = call.run(_NOWHERE)
+        call = interpretables.Call(expr.at, args, work, self.call_cost(expr))
+        if expr.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], interpretables.Constant):
+            value = call.run(_EMPTY_ACTIVATION)
             if not isinstance(value, EvaluationError):
                 return self._constant(expr, value)
         return call
 
-    def _constant(self, expr: Expr, value: Value) -> Step:
+    def _constant(self, expr: Expr, value: Value) -> Interpretable:
         self.constants[expr.id] = value
-        return steps.Constant(value)
+        return interpretables.Constant(value)
 
-    def _folded(self, expr: Expr, made: Step, parts: list[Step]) -> Step:
-        if all(isinstance(part, steps.Constant) for part in parts):
-            value = made.run(_NOWHERE)
+    def _folded(self, expr: Expr, made: Interpretable, parts: list[Interpretable]) -> Interpretable:
+        if all(isinstance(part, interpretables.Constant) for part in parts):
+            value = made.run(_EMPTY_ACTIVATION)
             if not isinstance(value, EvaluationError):
                 return self._constant(expr, value)
         return made
 
     def is_free_membership(self, expr: ast.Call, items: Value) -> bool:
-        """Whether a call asks if something is in a list that is a constant; Kubernetes charges nothing for that."""
+        """Say whether a call tests membership in a constant list, which has no cost in Kubernetes."""
         return self._overload_ids(expr) == ("in_list",) and _is_primitive(items)
 
-    def price(self, expr: ast.Call) -> Price | None:
-        """Return what a call costs; None where that is always 1."""
+    def call_cost(self, expr: ast.Call) -> CallCost | None:
+        """Return the cost function of a call; None where it is always 1."""
         ids = self._overload_ids(expr)
         overload = ids[0] if len(ids) == 1 else ""
         if expr.function in (ast.EQUALS, ast.NOT_EQUALS):
             overload = "equals" if expr.function == ast.EQUALS else "not_equals"
         declared = None
         if expr.function not in operators.BINARY and expr.function not in operators.UNARY:
-            fitting = self._fitting(expr)
-            meant = [one for one in fitting if one.id in ids] if ids else fitting
-            # Which of several overloads is meant is not known, and then neither is what it costs.
+            candidates = self._candidates(expr)
+            meant = [one for one in candidates if one.id in ids] if ids else candidates
+            # With several possible overloads, the cost of none of them applies.
             declared = meant[0].cost if len(meant) == 1 else None
         kubernetes = self._environment.flags.kubernetes_costs
-        return price(expr.function, overload, declared, kubernetes=kubernetes)
+        return call_cost(expr.function, overload, declared, kubernetes=kubernetes)
 
     def _work(self, expr: ast.Call) -> Callable[..., Value]:
         if expr.function in operators.BINARY and len(expr.args) == 2:
             return operators.BINARY[expr.function]
         if expr.function in operators.UNARY and len(expr.args) == 1:
             return operators.UNARY[expr.function]
-        return Dispatch(expr.function, self._fitting(expr))
+        return Dispatch(expr.function, self._candidates(expr))
 
-    def _fitting(self, expr: ast.Call) -> list[Overload]:
-        """Return the overloads of a call that take as many arguments, the same way."""
+    def _candidates(self, expr: ast.Call) -> list[Overload]:
+        """Return the overloads of a call with its number of arguments, member or global."""
         declared = self._environment.functions.get(expr.function)
         count, member = len(expr.args) + (expr.target is not None), expr.target is not None
         found = declared.overloads if declared is not None else ()
         return [one for one in found if len(one.params) == count and one.member is member]
 
-    def _list(self, expr: ast.MakeList) -> Step:
+    def _list(self, expr: ast.MakeList) -> Interpretable:
         items = [self.plan(item) for item in expr.items]
-        made = steps.MakeList(expr.at, items, expr.optional_indices)
+        made = interpretables.MakeList(expr.at, items, expr.optional_indices)
         return self._folded(expr, made, items)
 
-    def _map(self, expr: ast.MakeMap) -> Step:
+    def _map(self, expr: ast.MakeMap) -> Interpretable:
         entries = [
             (self.plan(entry.key), self.plan(entry.value), entry.optional, entry.at) for entry in expr.entries
         ]
-        made = steps.MakeMap(entries, self._strict)
+        made = interpretables.MakeMap(entries, self._strict)
         return self._folded(expr, made, [part for key, value, _, _ in entries for part in (key, value)])
 
-    def _struct(self, expr: ast.MakeStruct) -> Step:
+    def _struct(self, expr: ast.MakeStruct) -> Interpretable:
         fields = [(field.name, self.plan(field.value), field.optional) for field in expr.fields]
         reference = self._checked.references.get(expr.id)
         name = (
             reference.name if reference is not None and reference.name else expr.type_name.removeprefix(".")
         )
-        return steps.MakeStruct(expr.at, fields, builder(name))
+        return interpretables.MakeStruct(expr.at, fields, builder(name))
 
-    def _comprehension(self, expr: ast.Comprehension) -> Step:
+    def _comprehension(self, expr: ast.Comprehension) -> Interpretable:
         over = self.plan(expr.iter_range)
         first = self.plan(expr.accu_init)
         names = (expr.iter_var, expr.iter_var2) if expr.iter_var2 else (expr.iter_var,)
         gathers = (
-            isinstance(first, steps.Constant) and first.value in ([], {}) and expr.accu_var == ast.ACCUMULATOR
+            isinstance(first, interpretables.Constant)
+            and first.value in ([], {})
+            and expr.accu_var == ast.ACCUMULATOR
         )
         if gathers:
-            first = _Fresh(type(first.value))  # type: ignore[attr-defined]  # a constant, as was just seen
+            first = _EmptyAggregate(type(first.value))  # type: ignore[attr-defined]  # a constant, as was just seen
         self._locals.append({expr.accu_var, *names})
         self._gathering.append(gathers)
         condition, step = self.plan(expr.loop_condition), self.plan(expr.loop_step)
@@ -251,7 +269,7 @@ class Planner:
         result = self.plan(expr.result)
         self._gathering.pop()
         self._locals.pop()
-        return steps.Fold(
+        return interpretables.Fold(
             expr.at,
             names=names,
             over=over,
@@ -263,8 +281,8 @@ class Planner:
         )
 
 
-class _Fresh(steps.Constant):
-    """An empty list or map for one loop to fill, which nobody else sees."""
+class _EmptyAggregate(interpretables.Constant):
+    """A new empty list or map for each loop, which the loop fills in place."""
 
     __slots__ = ("make",)
 
@@ -272,12 +290,12 @@ class _Fresh(steps.Constant):
         super().__init__(None)
         self.make = make
 
-    def run(self, frame: Any) -> Value:
+    def run(self, activation: Any) -> Value:
         return self.make()
 
 
 def field_key(operand: Type, field: str) -> str:
-    """Return the key that a field has in JSON."""
+    """Return the JSON key of a field."""
     if operand.is_optional and operand.params:
         operand = operand.params[0]
     if isinstance(operand, ObjectType) and field in operand.fields:
@@ -285,8 +303,8 @@ def field_key(operand: Type, field: str) -> str:
     return field
 
 
-def _attribute(step: Step) -> Attribute:
-    return step.attribute if isinstance(step, AttributeStep) else Made(step)
+def _attribute(step: Interpretable) -> Attribute:
+    return step.attribute if isinstance(step, EvalAttribute) else RelativeAttribute(step)
 
 
 def _is_primitive(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Making values of named types: those of the language that have names, and objects of a schema."""
+"""Construction of messages: well-known protobuf types, and objects of a schema."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from lamina.cel.errors import EvaluationError
 from lamina.cel.numbers import UInt
-from lamina.cel.times import SECOND, duration, timestamp
+from lamina.cel.times import duration, timestamp
 from lamina.cel.values import Value
+from lamina.objects.durations import SECOND
 
 _WRAPPERS: Final[dict[str, Value]] = {
     "google.protobuf.BoolValue": False,
@@ -24,7 +25,7 @@ _WRAPPERS: Final[dict[str, Value]] = {
 
 
 def builder(name: str) -> Callable[[dict[str, Any]], Value]:
-    """Return how a value of a named type is made of its fields."""
+    """Return the constructor of a named type, from its fields."""
     if name in _WRAPPERS:
         return lambda fields: fields.get("value", _WRAPPERS[name])
     if name == "google.protobuf.Duration":

@@ -1,5 +1,5 @@
 """
-Where generated code is written: lines, names that are used once, and values that code refers to by name.
+The writer of generated code: its lines, temporary names, and constants.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from typing import Any, Final
 from lamina.cel.types import Kind
 
 _DEEPEST: Final = 20
-"""How deep parentheses are nested before a value gets a name; Python's own limit is not far above."""
+"""The depth of parentheses after which a value is assigned to a name; Python's own limit is not much higher."""
 
 
-class NotWorthIt(Exception):
-    """This expression is not generated; the steps carry it out."""
+class NotGenerated(Exception):
+    """No code is generated for this expression; it is interpreted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """
-    Python for a value.
+    Python code for a value.
 
-    `sure` is the kind the value certainly has, where something is certain: the
-    type of a field is a promise somebody else made. `simple` code may be
-    written twice.
+    `sure` is the kind that the value is proven to have; the declared type of a
+    field is no proof. `simple` code may be written twice.
     """
 
     code: str
@@ -37,7 +36,7 @@ class Piece:
 
 
 class _Block:
-    """Lines that are carried out together or not at all, and what that costs at least."""
+    """Lines that are executed together or not at all, and their constant cost."""
 
     __slots__ = ("cost", "indent", "lines", "start")
 
@@ -46,7 +45,7 @@ class _Block:
 
 
 class Writer:
-    """Writes the body of one function; where it `counts`, one that knows what it costs."""
+    """Writes the body of one function; with `counts`, one that counts its cost."""
 
     def __init__(self, *, counts: bool = False) -> None:
         self.counts = counts
@@ -58,7 +57,7 @@ class Writer:
         self._named: dict[int, str] = {}
 
     def name(self, prefix: str = "t") -> str:
-        """Return a name nobody has."""
+        """Return a new name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -66,7 +65,7 @@ class Writer:
         self._lines.append("    " * self._indent + text)
 
     def charge(self, cost: int) -> None:
-        """Count what the lines around here cost; all of it is counted where they begin."""
+        """Add to the constant cost of the current block, which is counted at its start."""
         if not self.counts or not cost:
             return
         block = self._blocks[-1]
@@ -76,16 +75,16 @@ class Writer:
         block.lines.insert(block.start, f"{'    ' * block.indent}C += {block.cost}")
 
     def charge_computed(self, code: str) -> None:
-        """Count what is only known when it is there, and stop where it is too much."""
+        """Count a cost that is computed at run time, and check the limit."""
         self.line(f"C += {code}")
         self.check()
 
     def check(self) -> None:
-        """Stop where more was spent than there is."""
+        """Check the cost limit."""
         self.line("if C > L: exceed()")
 
     def let(self, piece: Piece) -> Piece:
-        """Give a value a name, unless it has one."""
+        """Assign a value to a name, unless its code is simple."""
         if piece.simple:
             return piece
         name = self.name()
@@ -93,11 +92,11 @@ class Writer:
         return Piece(name, piece.sure, 0, simple=True)
 
     def shallow(self, piece: Piece) -> Piece:
-        """Give a value a name where its code has become too deep."""
+        """Assign a value to a name where its code is nested too deeply."""
         return self.let(piece) if piece.depth > _DEEPEST else piece
 
     def value(self, value: Any) -> str:
-        """Return a name for an object that the code refers to."""
+        """Return the name of a constant object."""
         known = self._named.get(id(value))
         if known is None:
             known = self._named[id(value)] = f"K{len(self.values)}"
@@ -106,7 +105,7 @@ class Writer:
 
     @contextmanager
     def aside(self) -> Iterator[list[str]]:
-        """Collect lines, one step further in, instead of writing them; `add` writes them."""
+        """Collect indented lines instead of writing them; `add` writes them."""
         kept, self._lines = self._lines, []
         self._indent += 1
         collected = self._lines
@@ -123,7 +122,7 @@ class Writer:
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Write what costs nothing."""
+        """Write code without cost."""
         counts, self.counts = self.counts, False
         try:
             yield
@@ -132,7 +131,7 @@ class Writer:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Write what is only paid for when it is reached."""
+        """Write a block whose cost is only counted when it is reached."""
         self._blocks.append(_Block(self._lines, self._indent))
         try:
             yield
@@ -141,7 +140,7 @@ class Writer:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Write one step further in."""
+        """Write an indented block."""
         self._indent += 1
         try:
             with self.block():
@@ -150,7 +149,7 @@ class Writer:
             self._indent -= 1
 
     def source(self, result: str) -> str:
-        """Return the whole function; one that counts takes a limit, and returns what it cost as well."""
+        """Return the whole function; one that counts takes a limit, and also returns the cost."""
         if not self.counts:
             return "\n".join(["def carry_out(V):", *self._lines, f"    return {result}", ""])
         self.line(f"result = {result}")

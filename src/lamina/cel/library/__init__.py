@@ -1,1 +1,1 @@
-"""Functions that expressions may call, one file a library: what they are called with, and what they do."""
+"""The function libraries: one file for each, with signatures and implementations."""

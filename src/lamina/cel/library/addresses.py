@@ -1,4 +1,4 @@
-"""Kubernetes' addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP(…)`."""
+"""Kubernetes' IP and CIDR libraries: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP(…)`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.types import opaque
 from lamina.cel.values import CelObject, TypeValue
-from lamina.objects.printing import quoted
+from lamina.objects.go_quote import quoted
 
 _BITS: Final = re.compile("0|[1-9][0-9]{0,2}")
 
 
 @dataclass(frozen=True, slots=True)
 class Ip(CelObject):
-    """An address of either family."""
+    """An IPv4 or IPv6 address."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("net.IP")
 
@@ -34,7 +34,7 @@ class Ip(CelObject):
 
 @dataclass(frozen=True, slots=True)
 class Cidr(CelObject):
-    """An address and how many of its bits name the network."""
+    """An address and a prefix length."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("net.CIDR")
 
@@ -52,7 +52,7 @@ class Cidr(CelObject):
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an address, or raise ValueError with Go's words for what is wrong with it."""
+    """Return an address, or raise ValueError with the message of Go's netip."""
     first = next((char for char in text if char in ".:%"), "")
     problem = "unable to parse IP"
     if first == ".":
@@ -90,8 +90,8 @@ def parse_ip(text: str) -> Ip:
     try:
         address = _address(text)
     except ValueError as problem:
-        said = f"IP Address {quoted(text)} parse error during conversion from string: {problem}"
-        raise EvaluationError(said) from None
+        message = f"IP Address {quoted(text)} parse error during conversion from string: {problem}"
+        raise EvaluationError(message) from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None:
             raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
@@ -101,14 +101,14 @@ def parse_ip(text: str) -> Ip:
 
 
 def parse_cidr(text: str) -> Cidr:
-    said = "network address parse error during conversion from string: "
+    prefix = "network address parse error during conversion from string: "
     try:
         return _prefix(text)
     except ValueError as problem:
-        # Two layers say the same, one after the other.
-        raise EvaluationError(f"{said}{said}netip.ParsePrefix({quoted(text)}): {problem}") from None
+        # Kubernetes adds the prefix twice.
+        raise EvaluationError(f"{prefix}{prefix}netip.ParsePrefix({quoted(text)}): {problem}") from None
     except EvaluationError as problem:
-        raise EvaluationError(f"{said}{problem.message}") from None
+        raise EvaluationError(f"{prefix}{problem.message}") from None
 
 
 def _prefix(text: str) -> Cidr:
@@ -205,7 +205,7 @@ _ACCESSORS: Final = [
 
 IP: Final = Library(
     name="kubernetes.net.ip",
-    functions=gathered(
+    functions=to_functions(
         [
             function("ip", "string_to_ip", "string -> net.IP", parse_ip),
             function("isIP", "is_ip", "string -> bool", is_ip),
@@ -219,7 +219,7 @@ IP: Final = Library(
 
 CIDR: Final = Library(
     name="kubernetes.net.cidr",
-    functions=gathered(
+    functions=to_functions(
         [
             function("cidr", "string_to_cidr", "string -> net.CIDR", parse_cidr),
             function("isCIDR", "is_cidr", "string -> bool", is_cidr),

@@ -1,4 +1,4 @@
-"""Kubernetes' functions of lists: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`."""
+"""Kubernetes' list library: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import gathered, method
+from lamina.cel.library.signature import method, to_functions
 from lamina.cel.numbers import UInt
 from lamina.cel.operators import add
 from lamina.cel.times import Duration, Timestamp
@@ -19,7 +19,7 @@ _ZERO: Final[dict[str, Value]] = {"int": 0, "uint": UInt(0), "double": 0.0, "dur
 
 
 def _comparison(one: Value, two: Value) -> int:
-    """Return how two values compare; what cannot be compared is left as it is."""
+    """Return how two values compare; 0 for values that cannot be ordered."""
     if not isinstance(two, (bool, int, float, str, bytes, Duration, Timestamp)):
         raise no_such_overload()
     try:
@@ -67,7 +67,7 @@ _least, _greatest = _extreme("min", 1), _extreme("max", -1)
 
 AGGREGATES: Final = Library(
     name="kubernetes.lists",
-    functions=gathered(
+    functions=to_functions(
         [
             *(
                 method("isSorted", f"list_{k}_is_sorted_bool", f"list({k}) -> bool", is_sorted)

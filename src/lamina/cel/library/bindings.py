@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.macros import BINDINGS as MACROS
 
 BINDINGS: Final = Library(name="bindings", macros=MACROS)

@@ -1,9 +1,9 @@
 """
-`cel.block([a, b], body)`: expressions that are evaluated at most once, and used by their place.
+`cel.block([a, b], body)`: expressions that are evaluated at most once, and referred to by index.
 
 `cel.index(0)` is the first of them, in the body and in those that follow it.
-`cel.iterVar(n, m)` and `cel.accuVar(n, m)` are names for the variables of loops.
-Programs that rewrite expressions write this; people write `cel.bind`.
+`cel.iterVar(n, m)` and `cel.accuVar(n, m)` name the variables of loops. Optimizers
+generate it; in source texts, `cel.bind` is used.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import Final
 
 from lamina.cel.ast import UNUSED, Expr, Ident, Literal, LiteralKind, MakeList
-from lamina.cel.declare import Library, Macro, MacroContext
+from lamina.cel.declarations import Library, Macro, MacroContext
 
 
-def _is_ours(target: Expr | None) -> bool:
+def _is_cel(target: Expr | None) -> bool:
     return isinstance(target, Ident) and target.name == "cel"
 
 
 def _block(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr | None:
-    if not _is_ours(target):
+    if not _is_cel(target):
         return None
     values, body = args
     if not isinstance(values, MakeList):
@@ -50,12 +50,12 @@ def _place(make: MacroContext, arg: Expr) -> int:
 
 
 def _index(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr | None:
-    return make.ident(f"@index{_place(make, args[0])}") if _is_ours(target) else None
+    return make.ident(f"@index{_place(make, args[0])}") if _is_cel(target) else None
 
 
 def _named(prefix: str) -> Macro:
     def expand(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr | None:
-        if not _is_ours(target):
+        if not _is_cel(target):
             return None
         return make.ident(f"@{prefix}:{_place(make, args[0])}:{_place(make, args[1])}")
 

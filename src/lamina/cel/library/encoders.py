@@ -7,15 +7,15 @@ import binascii
 import re
 from typing import Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered
+from lamina.cel.library.signature import function, to_functions
 
 _DIGIT: Final = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def decode(text: str) -> bytes:
-    """Return the bytes, whether or not the text is padded; line ends are skipped, as Go does."""
+    """Return decoded bytes, with or without padding; line ends are skipped, as in Go."""
     joined = text.replace("\r", "").replace("\n", "")
     digits = joined.rstrip("=")
     padding = len(joined) - len(digits)
@@ -35,7 +35,7 @@ def encode(value: bytes) -> str:
 
 ENCODERS: Final = Library(
     name="encoders",
-    functions=gathered(
+    functions=to_functions(
         [
             function("base64.decode", "base64_decode_string", "string -> bytes", decode),
             function("base64.encode", "base64_encode_bytes", "bytes -> string", encode),

@@ -1,4 +1,4 @@
-"""Kubernetes' named formats: `format.dns1123Label().validate(name)` is none, or the complaints."""
+"""Kubernetes' named formats: `format.dns1123Label().validate(name)` is none, or the errors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import ClassVar, Final
 
-from lamina.cel.declare import Library
-from lamina.cel.library.signature import function, gathered, method
-from lamina.cel.library.urls import problem_with
+from lamina.cel.declarations import Library
+from lamina.cel.library.signature import function, method, to_functions
+from lamina.cel.library.urls import uri_error
 from lamina.cel.values import NONE, CelObject, Optional, TypeValue
 from lamina.objects import names
 
@@ -24,21 +24,21 @@ _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat(CelObject):
-    """A rule with a name; two are the same where their names are. `pattern_size` is what costs are counted by."""
+    """A named format, compared by name. `pattern_size` is the pattern length for the cost."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("kubernetes.NamedFormat")
 
     name: str
     pattern_size: int = field(compare=False)
-    complaints: Callable[[str], tuple[str, ...]] = field(compare=False)
+    errors: Callable[[str], tuple[str, ...]] = field(compare=False)
 
 
 def _in_prefix(rule: names.NameRule) -> names.NameRule:
     return lambda text: names.in_prefix(rule, text)
 
 
-def _unless(test: Callable[[str], bool], complaint: str) -> names.NameRule:
-    return lambda text: () if test(text) else (complaint,)
+def _unless(test: Callable[[str], bool], error: str) -> names.NameRule:
+    return lambda text: () if test(text) else (error,)
 
 
 def is_date(text: str) -> bool:
@@ -66,7 +66,7 @@ def is_date_time(text: str) -> bool:
 
 
 def _uri(text: str) -> tuple[str, ...]:
-    problem = problem_with(text)
+    problem = uri_error(text)
     return () if problem is None else (problem,)
 
 
@@ -94,8 +94,8 @@ def named(name: str) -> Optional:
 
 
 def validate(rule: NamedFormat, text: str) -> Optional:
-    said = rule.complaints(text)
-    return Optional(True, list(said)) if said else NONE
+    errors = rule.errors(text)
+    return Optional(True, list(errors)) if errors else NONE
 
 
 _F: Final = "kubernetes.NamedFormat"
@@ -107,7 +107,7 @@ def _constant(rule: NamedFormat) -> Callable[[], NamedFormat]:
 
 FORMATS: Final = Library(
     name="format",
-    functions=gathered(
+    functions=to_functions(
         [
             *(
                 function(f"format.{name}", f"format.{name}", f"-> {_F}", _constant(rule))

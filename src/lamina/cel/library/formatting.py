@@ -1,9 +1,9 @@
 """
-`'…'.format([…])`, in the two forms there are.
+`'…'.format([…])`, in its two versions.
 
-The specification's prints numbers plainly. Kubernetes has an older form, which
-prints doubles as English does (`1,052.033`, `1.052033×10⁰³`) and quotes what is
-inside lists and maps. Both read the same clauses: `%s %d %f %e %b %x %X %o %%`.
+That of the specification prints plain numbers. Kubernetes has an older version, which
+prints localized doubles (`1,052.033`, `1.052033×10⁰³`) and quotes the items of lists
+and maps. Both have the same clauses: `%s %d %f %e %b %x %X %o %%`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from lamina.cel.errors import EvaluationError
-from lamina.cel.numbers import UInt, fixed, general, scientific, shortest
+from lamina.cel.numbers import UInt, fixed, scientific, shortest
 from lamina.cel.times import Duration, Timestamp
 from lamina.cel.values import TypeValue, Value, type_of
-from lamina.objects.printing import quoted
+from lamina.objects.go_quote import format_float, quoted
 
 _PRECISION: Final = 6
-# Go refuses a larger one too; it would only fill the memory.
+# Go refuses a larger one too, which would only use memory.
 _MOST_PRECISE: Final = 1_000_000
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Style(Protocol):
-    """How each clause shows a value."""
+    """The text of a value for each clause."""
 
     def string(self, value: Value) -> str: ...
     def decimal(self, value: Value) -> str: ...
@@ -60,7 +60,7 @@ def format_with(style: Style, text: str, values: list[Any]) -> str:
 
 
 def read_clause(text: str, place: int) -> tuple[int, str, int | None]:
-    """Return where a clause ends, its letter and its precision; `place` is after the percent sign."""
+    """Return the end of a clause, its letter and its precision; `place` is after the percent sign."""
     precision: int | None = None
     if text[place] == ".":
         end = place + 1
@@ -79,7 +79,7 @@ def read_clause(text: str, place: int) -> tuple[int, str, int | None]:
         place = end
     letter = text[place]
     if letter not in "sdfebxXo":
-        # Go looks at one byte here, and shows it as a character.
+        # Go reads one byte here, and prints it as a character.
         shown = chr(letter.encode("utf-8", "replace")[0])
         raise _unreadable(f'unrecognized formatting clause "{shown}"')
     if precision is not None and precision > _MOST_PRECISE:
@@ -120,8 +120,8 @@ _STRING_CLAUSE: Final = (
 )
 
 
-def _given(says: str, value: Value) -> EvaluationError:
-    return EvaluationError(f"{says}, was given {type_of(value)}")
+def _given(message: str, value: Value) -> EvaluationError:
+    return EvaluationError(f"{message}, was given {type_of(value)}")
 
 
 def _is_whole(value: Value) -> bool:
@@ -136,21 +136,21 @@ def _not_finite(value: float) -> str | None:
     return None
 
 
-def _in_base(value: Value, code: str, says: str) -> str:
+def _in_base(value: Value, code: str, message: str) -> str:
     if _is_whole(value):
         return format(int(value), code)
-    raise _given(says, value)
+    raise _given(message, value)
 
 
-def _hexadecimal(value: Value, upper: bool, says: str) -> str:
+def _hexadecimal(value: Value, upper: bool, message: str) -> str:
     if isinstance(value, (str, bytes)):
         shown = (value.encode("utf-8", "replace") if isinstance(value, str) else value).hex()
         return shown.upper() if upper else shown
-    return _in_base(value, "X" if upper else "x", says)
+    return _in_base(value, "X" if upper else "x", message)
 
 
 class Plain:
-    """As the specification has it."""
+    """The specification's version."""
 
     def string(self, value: Value) -> str:
         if isinstance(value, bool):
@@ -212,11 +212,11 @@ class Plain:
 
 
 def _signed_zero(value: float) -> str | None:
-    return None if value else general(value)
+    return None if value else format_float(value)
 
 
 class Localized:
-    """As Kubernetes has it: numbers as English writes them, and what is nested is quoted."""
+    """Kubernetes' version: localized numbers, and quoted nested values."""
 
     def string(self, value: Value) -> str:
         if isinstance(value, list):
@@ -235,7 +235,7 @@ class Localized:
                 problem = "invalid UTF-8 in bytes, cannot convert to string"
                 raise EvaluationError(f'could not convert argument "{problem}" to string') from None
         if isinstance(value, float):
-            return general(value)
+            return format_float(value)
         if isinstance(value, int):
             return str(int(value))
         if isinstance(value, (str, Duration, Timestamp, TypeValue)):
@@ -272,7 +272,7 @@ class Localized:
 
     def scientific(self, value: Value, precision: int | None) -> str:
         number = self._double(value, "scientific")
-        # The precision asked for is taken for a width; the digits are always six.
+        # The precision is used as the width; there are always six digits.
         width = _PRECISION if precision is None else precision
         if not math.isfinite(number):
             return _symbol(number).rjust(width)

@@ -1,4 +1,4 @@
-"""The lists extension: slicing, flattening, sorting, ranges, and what repeats itself."""
+"""The lists extension: slicing, flattening, sorting, ranges, reversal, distinct items."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from lamina.cel.ast import ADD, UNUSED, Call, Comprehension, Expr, Ident, LiteralKind, MakeList, Select
-from lamina.cel.declare import Library, Macro, MacroContext
+from lamina.cel.declarations import Library, Macro, MacroContext
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.values import Value, compare, equal, type_of
 
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ID_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 _INPUT: Final = "@__sortBy_input__"
-# A list that would not fit into memory is refused before it is made; counting its cost comes afterwards.
+# A list that would not fit into memory is refused before it is created; its cost is counted afterwards.
 _LONGEST: Final = 10_000_000
 
 
@@ -46,7 +46,7 @@ def sort(items: list[Any]) -> list[Any]:
 
 
 def sort_by_keys(items: list[Any], keys: list[Any]) -> list[Any]:
-    """Return items in the order that sorting their keys gives; all keys have one type."""
+    """Return items sorted by their keys, which have one type."""
     if len(items) != len(keys):
         raise EvaluationError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
@@ -67,7 +67,7 @@ def _order_of_keys(one: tuple[Value, Value], two: tuple[Value, Value]) -> int:
     try:
         return compare(one[0], two[0])
     except EvaluationError:
-        # NaN has no order, and is left where it is.
+        # NaN has no order.
         return 0
 
 
@@ -93,7 +93,7 @@ def distinct(items: list[Any]) -> list[Any]:
 
 
 def _sort_by(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-    """Name the list, make the list of its keys, and sort the one by the other."""
+    """Expand to a bound list, the list of its keys, and the sort of the one by the other."""
     if not isinstance(target, (MakeList, Select, Ident, Comprehension, Call)):
         raise make.fail(
             "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
@@ -172,6 +172,6 @@ _FUNCTIONS: Final = [
 ]
 
 LISTS: Final = Library(
-    name="lists", functions=gathered(_FUNCTIONS), macros=(Macro("sortBy", 2, True, _sort_by),)
+    name="lists", functions=to_functions(_FUNCTIONS), macros=(Macro("sortBy", 2, True, _sort_by),)
 )
 """Every function of the extension."""

@@ -1,4 +1,4 @@
-"""The math extension: the least and the greatest, rounding, signs, bits, square roots."""
+"""The math extension: least and greatest, rounding, signs, bits, square roots."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lamina.cel.ast import Expr, Ident, Literal, LiteralKind, MakeList, MakeMap, MakeStruct
-from lamina.cel.declare import VARIADIC, Library, Macro, MacroContext
+from lamina.cel.declarations import VARIADIC, Library, Macro, MacroContext
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import Definition, function, gathered
+from lamina.cel.library.signature import Definition, function, to_functions
 from lamina.cel.numbers import INT_MIN, UINT_MAX, UInt, checked_int
 from lamina.cel.values import Value, compare
 
@@ -26,22 +26,22 @@ def _is_numeric(expr: Expr) -> bool:
 
 
 def _extreme(name: str, call: str) -> Macro:
-    said = f"math.{name}()"
+    prefix = f"math.{name}()"
 
     def expand(make: MacroContext, target: Expr | None, args: tuple[Expr, ...]) -> Expr | None:
         if not isinstance(target, Ident) or target.name != "math":
             return None
         if not args:
-            raise make.fail(f"{said} requires at least one argument", target)
+            raise make.fail(f"{prefix} requires at least one argument", target)
         if len(args) == 1:
             (only,) = args
             listed = isinstance(only, MakeList) and bool(only.items) and all(map(_is_numeric, only.items))
             if listed or _is_numeric(only):
                 return make.call(call, only)
-            raise make.fail(f"{said} invalid single argument value", only)
+            raise make.fail(f"{prefix} invalid single argument value", only)
         for arg in args:
             if not _is_numeric(arg):
-                raise make.fail(f"{said} simple literal arguments must be numeric", arg)
+                raise make.fail(f"{prefix} simple literal arguments must be numeric", arg)
         return make.call(call, *args) if len(args) == 2 else make.call(call, make.make_list(*args))
 
     return Macro(name, VARIADIC, True, expand)
@@ -92,7 +92,7 @@ def _extremes(name: str, keep: int) -> list[Definition]:
 
 
 def _whole(round_it: Callable[[float], int]) -> Callable[[float], float]:
-    """Return a rounding that leaves NaN, the infinities and the sign of zero alone."""
+    """Return a rounding function that preserves NaN, infinities and the sign of zero."""
 
     def rounded(value: float) -> float:
         return math.copysign(float(round_it(value)), value) if math.isfinite(value) else value
@@ -144,7 +144,7 @@ def shift_left(value: Any, places: int) -> Any:
 
 
 def shift_right(value: Any, places: int) -> Any:
-    """Shift as an unsigned number, so that a negative one becomes positive."""
+    """Shift as an unsigned number: a negative int becomes positive."""
     if places < 0:
         raise EvaluationError(f"math.bitShiftRight() negative offset: {places}")
     found = (int(value) & UINT_MAX) >> places if places < 64 else 0
@@ -186,6 +186,6 @@ _FUNCTIONS: Final = [
 
 MATH: Final = Library(
     name="math",
-    functions=gathered(_FUNCTIONS),
+    functions=to_functions(_FUNCTIONS),
     macros=(_extreme("least", _LEAST), _extreme("greatest", _GREATEST)),
 )

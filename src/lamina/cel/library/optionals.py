@@ -1,13 +1,13 @@
-"""Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(c)`."""
+"""The optional types extension: `optional.of(x)`, `a.?b`, `.orValue(c)`."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from lamina.cel import ast, operators
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.macros import OPTIONALS as MACROS
 from lamina.cel.times import Duration, Timestamp
 from lamina.cel.types import DYN, optional_of
@@ -68,14 +68,14 @@ _index = operators.optional_index
 
 OPTIONALS: Final = Library(
     name="optionals",
-    functions=gathered(
+    functions=to_functions(
         [
             function("optional.of", "optional_of", "V -> optional(V)", of),
             function("optional.ofNonZeroValue", "optional_ofNonZeroValue", "V -> optional(V)", of_non_zero),
             function("optional.none", "optional_none", "-> optional(V)", none),
             method("value", "optional_value", "optional(V) -> V", value_of),
             method("hasValue", "optional_hasValue", "optional(V) -> bool", has_value),
-            # What stands behind an optional that has a value is not looked at, so these two are no ordinary calls.
+            # The argument is only evaluated for an empty optional, so these two have no strict implementation.
             method("or", "optional_or_optional", "optional(V), optional(V) -> optional(V)", None),
             method("orValue", "optional_orValue_value", "optional(V), V -> V", None),
             method("first", "list_first", "list(V) -> optional(V)", first),

@@ -1,90 +1,52 @@
 """
-Regular expressions, in RE2's syntax and with its promise: matching takes no longer than the text is long.
+The functions of regular expressions; the expressions themselves are Go's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
 from lamina.cel.errors import EvaluationError
+from lamina.objects import go_regexp
 
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-_TEST_ONLY = re2.Options()
-_TEST_ONLY.log_errors = False
-_TEST_ONLY.never_capture = True
 _MOST: Final = (1 << 31) - 1
-_GO_WORDS: Final = {
-    "missing ]": "missing closing ]",
-    "missing )": "missing closing )",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid named capture group": "invalid named capture",
-    "pattern too large - compile failed": "expression too large",
-}
 
 
-@lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
-    """Return a compiled pattern; one that RE2 refuses is an error, in the words of Go's implementation."""
+    """Return a compiled pattern; an invalid one is an error with the message of Go's regexp."""
     try:
-        return re2.compile(pattern, options=_OPTIONS)
-    except UnicodeError:
-        raise EvaluationError(f"error parsing regexp: invalid UTF-8: `{pattern}`") from None
-    except re2.error as refused:
-        raise EvaluationError(f"error parsing regexp: {_reason(refused)}") from None
+        return go_regexp.compiled(pattern)
+    except go_regexp.InvalidRegexp as invalid:
+        raise EvaluationError(str(invalid)) from None
 
 
-def _reason(refused: Exception) -> str:
-    said = refused.args[0] if refused.args else ""
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-    words, _, part = text.partition(": ")
-    return f"{_GO_WORDS.get(words, words)}" + (f": `{part}`" if part else "")
-
-
-@lru_cache(maxsize=1024)
 def tester(pattern: str) -> Callable[[str], bool]:
-    """Return a test for texts in which a pattern is found; it is quicker than asking where."""
-    compiled(pattern)
-    expression: Any = re2.compile(pattern.encode(), options=_TEST_ONLY)
-    # The wrapper makes a generator and a match; what it wraps only says where, in a fraction of the time.
-    wrapped = getattr(expression, "_regexp", None)
-    if wrapped is None:
-        return lambda text: expression.search(text.encode("utf-8", "replace")) is not None
-    match, anywhere = wrapped.Match, wrapped.Anchor.UNANCHORED
-
-    def test(text: str) -> bool:
-        data = text.encode("utf-8", "replace")
-        return bool(match(anywhere, data, 0, len(data))[0][0] >= 0)
-
-    return test
+    """Return a test whether a pattern matches; faster than a search for the position."""
+    try:
+        return go_regexp.tester(pattern)
+    except go_regexp.InvalidRegexp as invalid:
+        raise EvaluationError(str(invalid)) from None
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether a pattern is found anywhere in a text."""
+    """Say whether a pattern matches anywhere in a text."""
     return tester(pattern)(text)
 
 
 def _search(pattern: Any, text: str) -> Any:
-    # A lone surrogate has no UTF-8 form, and so no place in a text of characters.
+    # A lone surrogate has no UTF-8 encoding.
     return pattern.search(text.encode("utf-8", "replace").decode())
 
 
 def find(text: str, pattern: str) -> str:
-    """Return the first match, or nothing."""
+    """Return the first match, or an empty string."""
     found = _search(compiled(pattern), text)
     return found.group(0) if found else ""
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """Return the matches that do not overlap, at most `limit` of them unless that is negative."""
+    """Return the non-overlapping matches, at most `limit` of them unless that is negative."""
     expression = compiled(pattern)
     found: list[str] = []
     for match in _all(expression, text):
@@ -95,7 +57,7 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _all(pattern: Any, text: str) -> Any:
-    # As Go has it: an empty match right after the match before it does not count.
+    # As in Go, an empty match directly after another match does not count.
     last = -1
     for match in pattern.finditer(text.encode("utf-8", "replace").decode()):
         if match.end() == match.start() == last:
@@ -105,7 +67,7 @@ def _all(pattern: Any, text: str) -> Any:
 
 
 def extract(text: str, pattern: str) -> str | None:
-    """Return what the group of a pattern matched first, or its whole match where it has none."""
+    """Return the first match of a pattern's group, or of the pattern where it has none."""
     expression = _single_group(pattern)
     found = _search(expression, text)
     if found is None:
@@ -116,7 +78,7 @@ def extract(text: str, pattern: str) -> str | None:
 
 
 def extract_all(text: str, pattern: str) -> list[str]:
-    """Return what the group of a pattern matched each time, or its whole matches where it has none."""
+    """Return all matches of a pattern's group, or of the pattern where it has none."""
     expression = _single_group(pattern)
     if expression.groups == 0:
         return [match.group(0) for match in _all(expression, text)]
@@ -143,7 +105,7 @@ def replace(text: str, pattern: str, replacement: str, limit: int = -1) -> str:
     for count, match in enumerate(_all(expression, text)):
         if 0 < limit <= count:
             break
-        # A replacement that makes no sense is only noticed where there is something to replace.
+        # As in cel-go, an invalid replacement is only an error where the pattern matches.
         parts = _replacement(replacement, expression.groups) if parts is None else parts
         made.append(text[end : match.start()])
         made.extend(part if isinstance(part, str) else (match.group(part) or "") for part in parts)

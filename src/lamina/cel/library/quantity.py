@@ -1,40 +1,30 @@
 """
-Kubernetes' quantities: `quantity('1.5Gi').isGreaterThan(quantity('500M'))`.
+Kubernetes' quantity library: `quantity('1.5Gi').isGreaterThan(quantity('500M'))`.
 
-A quantity is kept in one of two forms, and only the first of them can say that
-it is an integer. Which one a text gets depends on how many digits it has; sums
-stay in the first as long as they fit 64 bits.
+A quantity is an int64 with a scale, or a decimal of any length; only the first can
+be an integer. The number of digits of the text decides; sums stay int64 as long as
+they fit.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.numbers import INT_MAX, INT_MIN
 from lamina.cel.values import CelObject, TypeValue
+from lamina.objects.quantities import quantity
 
-_WRITTEN: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*)?)", re.ASCII)
-_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 _FAST_DIGITS: Final = 18
-_NANO: Final = -9
-_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-_NO_SUFFIX: Final = "unable to parse quantity's suffix"
-_NO_NUMBER: Final = "unable to parse numeric part of quantity"
-# What is written with a larger exponent is refused, not worked out.
-_LARGEST_EXPONENT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity(CelObject):
-    """`unscaled` times ten to the power of `scale`; `exact` is the form that can be an integer."""
+    """`unscaled` times ten to the power of `scale`; `exact` says that it is an int64 amount."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("kubernetes.Quantity")
 
@@ -54,59 +44,12 @@ class Quantity(CelObject):
 
 
 def parse(text: str) -> Quantity:
-    """Return the quantity a text stands for."""
-    found = _WRITTEN.fullmatch(text)
-    if not text or found is None:
-        raise EvaluationError(_WRONG)
-    sign, whole, fraction, suffix = found[1], (found[2] or "").lstrip("0"), found[3] or "", found[4]
-    if not found[2] and found[3] is None and suffix:
-        whole = ""
-    binary, exponent = _suffix(suffix)
-    digits = (whole or "0") + fraction
-    negative = sign == "-"
-    fast = _fast(whole or "0", fraction, binary, exponent)
-    if fast is not None:
-        return Quantity(-fast[0] if negative else fast[0], fast[1], True)
-    if not (found[2] or fraction):
-        raise EvaluationError(_NO_NUMBER)
-    if len(digits) > _LARGEST_EXPONENT or abs(exponent) > _LARGEST_EXPONENT:
-        raise EvaluationError(_NO_NUMBER)
-    unscaled, scale = int(digits), -len(fraction)
-    if binary:
-        unscaled <<= exponent
-    else:
-        scale += exponent
-    # Less than nothing at all, but more than nothing, is rounded up to the least there is.
-    if scale < _NANO:
-        unscaled, scale = -(-unscaled // 10 ** (_NANO - scale)), _NANO
-    if binary and unscaled * Fraction(10) ** scale > INT_MAX:
-        unscaled, scale = INT_MAX, 0
-    return Quantity(-unscaled if negative else unscaled, scale, False)
-
-
-def _suffix(suffix: str) -> tuple[bool, int]:
-    """Return whether a suffix is a power of two, and the exponent."""
-    if suffix in _BINARY:
-        return True, _BINARY[suffix]
-    if suffix in _DECIMAL:
-        return False, _DECIMAL[suffix]
-    written = _EXPONENT.fullmatch(suffix)
-    if written is None or len(written[1]) > 12:
-        raise EvaluationError(_NO_SUFFIX)
-    return False, int(written[1])
-
-
-def _fast(whole: str, fraction: str, binary: bool, exponent: int) -> tuple[int, int] | None:
-    """Return the value and scale of what is short enough for 64 bits."""
-    if binary:
-        if fraction or 15 - len(whole) - int(exponent * 3 / 10) - 1 < 0:
-            return None
-        value = int(whole) << exponent
-        return (value, 0) if value <= INT_MAX else None
-    scale = exponent - len(fraction)
-    if len(whole) + len(fraction) > _FAST_DIGITS or scale < _NANO:
-        return None
-    return int(whole + fraction), scale
+    """Return the quantity of a text."""
+    try:
+        found = quantity(text)
+    except ValueError as wrong:
+        raise EvaluationError(str(wrong)) from None
+    return Quantity(found.unscaled, found.scale, found.is_int64)
 
 
 def is_quantity(text: str) -> bool:
@@ -177,7 +120,7 @@ _Q: Final = "kubernetes.Quantity"
 
 QUANTITY: Final = Library(
     name="kubernetes.quantity",
-    functions=gathered(
+    functions=to_functions(
         [
             function("quantity", "string_to_quantity", f"string -> {_Q}", parse),
             function("isQuantity", "is_quantity_string", "string -> bool", is_quantity),

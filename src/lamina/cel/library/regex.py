@@ -1,13 +1,13 @@
-"""Searching with regular expressions: Kubernetes' `find` and `findAll`, and the extension's `regex.*`."""
+"""Kubernetes' regex library, `find` and `findAll`, and the regex extension, `regex.*`."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
 from lamina.cel.library import patterns
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.values import NONE, Optional
 
 
@@ -35,7 +35,7 @@ def extract(text: str, pattern: str) -> Optional:
 
 KUBERNETES_REGEX: Final = Library(
     name="kubernetes.regex",
-    functions=gathered(
+    functions=to_functions(
         [
             method("find", "string_find_string", "string, string -> string", find),
             method("findAll", "string_find_all_string", "string, string -> list(string)", find_all),
@@ -46,7 +46,7 @@ KUBERNETES_REGEX: Final = Library(
 
 REGEX: Final = Library(
     name="regex",
-    functions=gathered(
+    functions=to_functions(
         [
             function(
                 "regex.extract", "regex_extract_string_string", "string, string -> optional(string)", extract

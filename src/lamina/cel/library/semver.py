@@ -1,4 +1,4 @@
-"""Kubernetes' versions: `semver('1.2.3-rc.1').isLessThan(semver('1.2.3'))`."""
+"""Kubernetes' semver library: `semver('1.2.3-rc.1').isLessThan(semver('1.2.3'))`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.numbers import UINT_MAX
 from lamina.cel.values import CelObject, TypeValue
 
@@ -18,7 +18,7 @@ _WORD: Final = re.compile("[0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Semver(CelObject):
-    """A version. What is behind a plus sign has no say in comparisons."""
+    """A version. Build metadata is ignored in comparisons."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("kubernetes.Semver")
 
@@ -30,7 +30,7 @@ class Semver(CelObject):
 
 
 def parse(text: str, normalize: bool = False) -> Semver:
-    """Return the version a text stands for; `normalize` fills in and tidies up what is short or untidy."""
+    """Return the version of a text; `normalize` accepts a `v` prefix, leading zeros and missing parts."""
     if normalize:
         text = _normalized(text)
     if not text:
@@ -103,7 +103,7 @@ def is_semver(text: str, normalize: bool = False) -> bool:
 
 
 def compare(one: Semver, two: Semver) -> int:
-    """Return -1, 0 or 1; a version comes after everything that leads up to it."""
+    """Return -1, 0 or 1; a version comes after its prereleases."""
     left, right = (one.major, one.minor, one.patch), (two.major, two.minor, two.patch)
     if left != right:
         return 1 if left > right else -1
@@ -111,7 +111,7 @@ def compare(one: Semver, two: Semver) -> int:
         return bool(two.before) - bool(one.before)
     for mine, theirs in zip(one.before, two.before, strict=False):
         if mine != theirs:
-            # Numbers come before words.
+            # Numeric identifiers come before others.
             return 1 if (isinstance(mine, str), mine) > (isinstance(theirs, str), theirs) else -1
     return (len(one.before) > len(two.before)) - (len(one.before) < len(two.before))
 
@@ -120,7 +120,7 @@ _V: Final = "kubernetes.Semver"
 
 SEMVER: Final = Library(
     name="kubernetes.semver",
-    functions=gathered(
+    functions=to_functions(
         [
             function("semver", "string_to_semver", f"string -> {_V}", parse),
             function("semver", "string_bool_to_semver", f"string, bool -> {_V}", parse),

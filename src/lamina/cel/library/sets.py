@@ -1,12 +1,12 @@
-"""The sets extension: lists, taken for the set of what is in them."""
+"""The sets extension: lists as sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from lamina.cel.declare import Library
-from lamina.cel.library.signature import function, gathered
+from lamina.cel.declarations import Library
+from lamina.cel.library.signature import function, to_functions
 from lamina.cel.values import contains
 
 
@@ -28,7 +28,7 @@ def _cost(factor: int) -> Callable[[Sequence[Any], Any], int]:
 
 SETS: Final = Library(
     name="sets",
-    functions=gathered(
+    functions=to_functions(
         [
             function(
                 "sets.contains", "list_sets_contains_list", "list(T), list(T) -> bool", holds, cost=_cost(1)

@@ -1,4 +1,4 @@
-"""How a library writes down its functions: a name, an id, and a signature such as `list(T), int -> T`."""
+"""The notation of libraries for their functions: a name, an id, and a signature such as `list(T), int -> T`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lamina.cel.declare import Function, Overload
+from lamina.cel.declarations import Function, Overload
 from lamina.cel.types import (
     BOOL,
     BYTES,
@@ -88,8 +88,8 @@ def method(
     return function(name, overload_id, signature, implementation, member=True, cost=cost)
 
 
-def gathered(definitions: Iterable[Definition]) -> tuple[Function, ...]:
-    """Return the functions that definitions make up."""
+def to_functions(definitions: Iterable[Definition]) -> tuple[Function, ...]:
+    """Return the functions of these definitions, with their overloads."""
     found: dict[str, list[Overload]] = {}
     for definition in definitions:
         found.setdefault(definition.name, []).append(definition.overload)
@@ -97,7 +97,7 @@ def gathered(definitions: Iterable[Definition]) -> tuple[Function, ...]:
 
 
 def read(signature: str) -> tuple[tuple[Type, ...], Type]:
-    """Return the parameters and the result that a signature names."""
+    """Return the parameters and the result of a signature."""
     words = _WORD.findall(signature)
     arrow = words.index("->")
     params = _types(words[:arrow])

@@ -1,8 +1,8 @@
 """
-What every expression has: operators, conversions, sizes, strings, times.
+The standard library: operators, conversions, sizes, strings, times.
 
-The operators are declared for the checker; they are carried out by
-`lamina.cel.operators`, which decides by the values it is given.
+The declarations of operators are for the checker; `lamina.cel.operators` implements
+them and dispatches on the values.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lamina.cel import ast, operators
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
 from lamina.cel.library import patterns
-from lamina.cel.library.signature import Definition, function, gathered, method
+from lamina.cel.library.signature import Definition, function, method, to_functions
 from lamina.cel.macros import STANDARD as MACROS
 from lamina.cel.numbers import (
     INT_MAX,
     UInt,
     checked_uint,
-    general,
     int_from_double,
     parse_bool,
     parse_double,
@@ -28,17 +27,10 @@ from lamina.cel.numbers import (
     parse_uint,
     uint_from_double,
 )
-from lamina.cel.times import (
-    SECOND,
-    Duration,
-    Timestamp,
-    duration,
-    parse_duration,
-    parse_timestamp,
-    timestamp,
-    zone,
-)
-from lamina.cel.values import TypeValue, Value, type_of
+from lamina.cel.times import Duration, Timestamp, duration, parse_duration, parse_timestamp, timestamp, zone
+from lamina.cel.values import Value, type_of
+from lamina.objects.durations import SECOND
+from lamina.objects.go_quote import format_float
 
 _NUMBERS: Final = ("int", "uint", "double")
 _NAMES: Final = {"int": "int64", "uint": "uint64", "double": "double"}
@@ -121,7 +113,7 @@ string_to_timestamp: Final = _from_text(parse_timestamp, "google.protobuf.Timest
 
 
 def size(value: Value) -> int:
-    """Return how many characters, bytes, items or entries there are."""
+    """Return the number of characters, bytes, items or entries."""
     return len(value)
 
 
@@ -229,7 +221,7 @@ def _arithmetic() -> list[Definition]:
             operators.subtract,
         ),
     ]
-    # In the order cel-go tries them: what is not known yet becomes what the first one takes.
+    # In cel-go's order: an unbound type parameter is bound by the first overload.
     return sorted(
         found, key=lambda definition: definition.overload.id.replace("add_timestamp", "add_duration_z")
     )
@@ -299,7 +291,7 @@ _CONVERSIONS: Final = [
     function("string", "string_to_string", "string -> string", same),
     function("string", "bool_to_string", "bool -> string", bool_to_string),
     function("string", "bytes_to_string", "bytes -> string", bytes_to_string),
-    function("string", "double_to_string", "double -> string", general),
+    function("string", "double_to_string", "double -> string", format_float),
     function("string", "duration_to_string", "duration -> string", str),
     function("string", "int64_to_string", "int -> string", int_to_string),
     function("string", "timestamp_to_string", "timestamp -> string", str),
@@ -338,29 +330,9 @@ _SIZES: Final = [
 
 STANDARD: Final = Library(
     name="standard",
-    functions=gathered(
+    functions=to_functions(
         [*_LOGIC, *_arithmetic(), *_comparisons(), *_CONVERSIONS, *_TEXT, *_SIZES, *_getters()]
     ),
     macros=MACROS,
 )
-"""The functions of the language itself."""
-
-TYPE_NAMES: Final[dict[str, TypeValue]] = {
-    name: TypeValue(name)
-    for name in (
-        "bool",
-        "bytes",
-        "double",
-        "int",
-        "list",
-        "map",
-        "null_type",
-        "string",
-        "type",
-        "uint",
-        "optional_type",
-        "google.protobuf.Duration",
-        "google.protobuf.Timestamp",
-    )
-}
-"""The types that an expression can name."""
+"""The functions of the language definition."""

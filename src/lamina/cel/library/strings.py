@@ -1,14 +1,14 @@
-"""The strings extension: searching, cutting, changing case, joining, formatting. Places count characters."""
+"""The strings extension: search, substrings, case, join, format. Indexes count characters."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Final
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
 from lamina.cel.library.formatting import LOCALIZED, PLAIN, Style, format_with
-from lamina.cel.library.signature import Definition, gathered, method
+from lamina.cel.library.signature import Definition, method, to_functions
 from lamina.cel.library.signature import function as plain_function
 from lamina.cel.values import shown
 
@@ -61,14 +61,14 @@ def last_index_of(text: str, part: str, start: int | None = None) -> int:
 
 
 def index_within(text: str, part: str, start: int = 0) -> int:
-    """Return the same as `index_of`, of a start that must be in the text."""
+    """Return the same as `index_of`; a start outside of the text is an error."""
     if not 0 <= start <= len(text):
         raise _out_of_range(start)
     return index_of(text, part, start)
 
 
 def last_index_within(text: str, part: str, start: int | None = None) -> int:
-    """Return the same as `last_index_of`, of a start that must be in the text."""
+    """Return the same as `last_index_of`; a start outside of the text is an error."""
     if start is not None and not 0 <= start <= len(text):
         raise _out_of_range(start)
     return last_index_of(text, part, start)
@@ -161,7 +161,7 @@ _WITHIN: Final = [
 
 STRINGS: Final = Library(
     name="strings",
-    functions=gathered(
+    functions=to_functions(
         [
             *(one for one in _FIRST if one.overload.id not in {within.overload.id for within in _WITHIN}),
             *_WITHIN,
@@ -170,10 +170,10 @@ STRINGS: Final = Library(
         ]
     ),
 )
-"""Every function, and `format` as the specification has it."""
+"""All functions, with the specification's `format`."""
 
-STRINGS_2: Final = Library(name="strings", functions=gathered([*_FIRST, _format(LOCALIZED)]))
-"""The version Kubernetes has."""
+STRINGS_2: Final = Library(name="strings", functions=to_functions([*_FIRST, _format(LOCALIZED)]))
+"""The version of Kubernetes."""
 
-STRINGS_3: Final = Library(name="strings", functions=gathered([*_FIRST, _REVERSE, _format(LOCALIZED)]))
-"""The version resource graphs have: Kubernetes', and `reverse`."""
+STRINGS_3: Final = Library(name="strings", functions=to_functions([*_FIRST, _REVERSE, _format(LOCALIZED)]))
+"""The version of resource graphs: Kubernetes' and `reverse`."""

@@ -1,4 +1,4 @@
-"""Kubernetes' URLs: `url('https://example.com:80/path?k=v').getHost()`, read as Go reads them."""
+"""Kubernetes' URL library: `url('https://example.com:80/path?k=v').getHost()`, parsed as in Go."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 from urllib.parse import unquote_to_bytes
 
-from lamina.cel.declare import Library
+from lamina.cel.declarations import Library
 from lamina.cel.errors import EvaluationError
-from lamina.cel.library.signature import function, gathered, method
+from lamina.cel.library.signature import function, method, to_functions
 from lamina.cel.values import CelObject, TypeValue
 from lamina.objects import urls
-from lamina.objects.printing import quoted
+from lamina.objects.go_quote import quoted
 from lamina.objects.urls import BadUrl, unescaped
 
 _WRITTEN_PATH: Final = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/%]*")
@@ -21,7 +21,7 @@ _PATH_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 @dataclass(frozen=True, slots=True)
 class Url(CelObject):
-    """A URL as it was written, and its parts."""
+    """A URL, its text and its parts."""
 
     cel_type: ClassVar[TypeValue] = TypeValue("kubernetes.URL")
 
@@ -29,8 +29,8 @@ class Url(CelObject):
     parts: urls.Url
 
 
-def problem_with(text: str) -> str | None:
-    """Return what keeps a text from being an absolute URL or path, or None."""
+def uri_error(text: str) -> str | None:
+    """Return the error of a text that is no absolute URL or path; None for a valid one."""
     try:
         urls.parse_in_request(text)
     except BadUrl as problem:
@@ -39,7 +39,7 @@ def problem_with(text: str) -> str | None:
 
 
 def parse(text: str) -> Url:
-    problem = problem_with(text)
+    problem = uri_error(text)
     if problem is None:
         try:
             return Url(text, urls.parse(text))
@@ -49,7 +49,7 @@ def parse(text: str) -> Url:
 
 
 def is_url(text: str) -> bool:
-    return problem_with(text) is None
+    return uri_error(text) is None
 
 
 def hostname(url: Url) -> str:
@@ -75,7 +75,7 @@ def escaped_path(url: Url) -> str:
 
 
 def query(url: Url) -> dict[str, list[str]]:
-    """Return the values of each key; what is not encoded right is left out."""
+    """Return the values of each key, without invalid escapes."""
     found: dict[str, list[str]] = {}
     for pair in url.parts.query.split("&"):
         if not pair or ";" in pair:
@@ -91,7 +91,7 @@ _U: Final = "kubernetes.URL"
 
 URLS: Final = Library(
     name="kubernetes.urls",
-    functions=gathered(
+    functions=to_functions(
         [
             function("url", "string_to_url", f"string -> {_U}", parse),
             function("isURL", "is_url_string", "string -> bool", is_url),

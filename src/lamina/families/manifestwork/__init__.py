@@ -1,1 +1,1 @@
-"""A change to a fleet: one template, a work in each selected cluster, and a way back that starts by itself."""
+"""Open Cluster Management: one template, a ManifestWork for each selected cluster, and an abort on failure."""

@@ -1,12 +1,11 @@
 """
-What is refused, and what is warned of, when somebody writes a work, a replica set or a placement.
+Admission checks of works, replica sets and placements: refusals and warnings.
 
-The schemas refuse what has the wrong shape. Here is what no schema can say: that
-manifests are too much together or name an object twice, that the writer may not
-act as somebody, and that what is written will not do what it seems to.
+They check what no schema can: that manifests are too large together or name an object
+twice, that the user may not use an executor, and that a setting has no effect.
 
-Whoever changes nothing of what is judged is not refused: an object that was let
-in under another limit can still lose its finalizers.
+A write that leaves the spec as it is passes: an object that was admitted under another
+limit can still lose its finalizers.
 """
 
 from __future__ import annotations
@@ -17,8 +16,16 @@ from typing import Any
 
 import orjson
 
-from lamina.core.admission import FINE, Absence, Attempt, Check, Leave, Verdict
-from lamina.families.manifestwork.names import (
+from lamina.core.admission import (
+    ALLOWED,
+    AccessCheck,
+    AdmissionCheck,
+    AdmissionRequest,
+    AdmissionResponse,
+    FailurePolicy,
+)
+from lamina.families.manifestwork.hub.revision import template_of
+from lamina.families.manifestwork.labels import (
     CLUSTER_GROUP,
     OWNER,
     PLACEMENT,
@@ -27,67 +34,74 @@ from lamina.families.manifestwork.names import (
     WORK_GROUP,
     owner_key,
 )
-from lamina.families.manifestwork.template import template_of
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
 LIMIT = 512_000
-"""How many bytes all manifests of a work have together, at most."""
+"""How many bytes all manifests of a work may have together."""
+CONFIGURATION = "lamina-manifestwork"
+"""The ValidatingWebhookConfiguration of the checks."""
 _LONGEST_LABEL = 63
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _IGNORED = ("spreadPolicy", "sortBy", "scoreRateLimit")
-"""What a placement may say and no scheduler of ours heeds."""
+"""The fields of a placement that have no effect."""
 _CHANGED = "oldObject == null || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"
 _EXECUTED = f"has(object.spec) && has(object.spec.executor) && ({_CHANGED})"
 _OURS = f"request.kind.kind == 'ManifestWork' && has(object.metadata.labels) && '{OWNER}' in object.metadata.labels"
 
 
-def checks(limit: int = LIMIT, *, schedules: bool = True, replica_sets: bool = True) -> tuple[Check, ...]:
-    """Return what servers should ask, given how many bytes of manifests a work may have."""
+def checks(
+    limit: int = LIMIT, *, schedules: bool = True, replica_sets: bool = True
+) -> tuple[AdmissionCheck, ...]:
+    """Return the checks, given how many bytes of manifests a work may have."""
     works = (
-        Check(
+        AdmissionCheck(
             name=f"manifests.{WORK_GROUP}",
+            configuration=CONFIGURATION,
             path="/manifestwork/manifests",
             rules=(
                 _rule(WORK_GROUP, "manifestworks", ["v1"]),
                 _rule(WORK_GROUP, "manifestworkreplicasets", ["v1alpha1", "v1"]),
             ),
             judge=partial(judge_manifests, limit=limit),
-            conditions=({"name": "asks-for-something-else", "expression": _CHANGED},),
-            # What a replica set sends was judged when its template was written.
+            conditions=({"name": "spec-changes", "expression": _CHANGED},),
+            # The works of a replica set were checked with its template.
             ours=_OURS,
         ),
-        Check(
+        AdmissionCheck(
             name=f"executors.{WORK_GROUP}",
+            configuration=CONFIGURATION,
             path="/manifestwork/executors",
             rules=(_rule(WORK_GROUP, "manifestworks", ["v1"]),),
             judge=judge_executor,
-            # A question of rights: while nobody can answer it, the answer is no.
-            absence=Absence.REFUSES,
-            conditions=({"name": "acts-as-somebody", "expression": _EXECUTED},),
+            # It guards rights, so a write is refused while the webhook does not answer.
+            absence=FailurePolicy.REFUSES,
+            conditions=({"name": "has-executor", "expression": _EXECUTED},),
         ),
     )
-    placements = Check(
+    placements = AdmissionCheck(
         name=f"placements.{CLUSTER_GROUP}",
+        configuration=CONFIGURATION,
         path="/manifestwork/placements",
         rules=(_rule(CLUSTER_GROUP, "placements", ["v1beta1"]),),
         judge=judge_placement,
     )
-    disabled = Check(
+    disabled = AdmissionCheck(
         name=f"replicasets.{WORK_GROUP}",
+        configuration=CONFIGURATION,
         path="/manifestwork/replicasets",
         rules=(_rule(WORK_GROUP, "manifestworkreplicasets", ["v1alpha1", "v1"], "DELETE"),),
         judge=refuse_replica_set,
     )
-    # Another scheduler may heed what ours does not.
+    # Another scheduler may use the fields that ours ignores.
     return (*works, *((placements,) if schedules else ()), *(() if replica_sets else (disabled,)))
 
 
-def refuse_replica_set(attempt: Attempt) -> Verdict:
-    """Refuse whatever is done to a replica set, where nobody would roll it out."""
+def refuse_replica_set(attempt: AdmissionRequest) -> AdmissionResponse:
+    """Refuse any write of a replica set, where no controller rolls it out."""
     if attempt.kind != REPLICA_SET:
-        return FINE
-    return Verdict(refusal="ManifestWorkReplicaSet feature is disabled")
+        return ALLOWED
+    return AdmissionResponse(refusal="ManifestWorkReplicaSet feature is disabled")
 
 
 def _rule(group: str, plural: str, versions: list[str], *more: str) -> Made:
@@ -100,35 +114,35 @@ def _rule(group: str, plural: str, versions: list[str], *more: str) -> Made:
     }
 
 
-def _is_the_same(attempt: Attempt) -> bool:
-    """Say whether a write leaves alone what an object asks for."""
+def _keeps_spec(attempt: AdmissionRequest) -> bool:
+    """Say whether a write leaves the spec as it is."""
     return bool(attempt.old) and attempt.new.get("spec") == attempt.old.get("spec")
 
 
-# What a work holds
+# Manifests
 
 
-def judge_manifests(attempt: Attempt, limit: int = LIMIT) -> Verdict:
-    """Judge the manifests of a work, or those in the template of a replica set."""
-    if attempt.kind not in (WORK, REPLICA_SET) or _is_the_same(attempt):
-        return FINE
+def judge_manifests(attempt: AdmissionRequest, limit: int = LIMIT) -> AdmissionResponse:
+    """Check the manifests of a work, or those in the template of a replica set."""
+    if attempt.kind not in (WORK, REPLICA_SET) or _keeps_spec(attempt):
+        return ALLOWED
     is_set = attempt.kind == REPLICA_SET
     new = template_of(attempt.new) if is_set else attempt.new.get("spec") or {}
     old = template_of(attempt.old) if is_set else attempt.old.get("spec") or {}
     manifests = _manifests(new)
     if not attempt.old or manifests != _manifests(old):
-        refusal = next(_wrongs(manifests, limit), "")
+        refusal = next(_errors(manifests, limit), "")
         if refusal:
-            return Verdict(refusal=refusal)
-    return Verdict(warnings=tuple(_warnings(attempt.new, manifests)) if is_set else ())
+            return AdmissionResponse(refusal=refusal)
+    return AdmissionResponse(warnings=tuple(_warnings(attempt.new, manifests)) if is_set else ())
 
 
 def _manifests(template: Obj) -> Sequence[Any]:
     return (template.get("workload") or {}).get("manifests") or ()
 
 
-def _wrongs(manifests: Sequence[Any], limit: int) -> Iterator[str]:
-    """Yield what is wrong with manifests, in the words of the original."""
+def _errors(manifests: Sequence[Any], limit: int) -> Iterator[str]:
+    """Yield what is wrong with manifests, in the words of upstream."""
     if not manifests:
         yield "Workload manifests should not be empty"
     size = sum(len(orjson.dumps(one)) for one in manifests)
@@ -159,7 +173,7 @@ def _shown(value: Any) -> str:
     return orjson.dumps(value).decode()[:256]
 
 
-# What a replica set will not do
+# Settings of a replica set without effect
 
 
 def _warnings(obj: Obj, manifests: Sequence[Any]) -> Iterator[str]:
@@ -169,18 +183,24 @@ def _warnings(obj: Obj, manifests: Sequence[Any]) -> Iterator[str]:
         if strategy.get("failureStrategy") == "AbortAll" and not _has_deadline(strategy):
             yield (
                 f"spec.placementRefs[{place}].rolloutStrategy: failureStrategy AbortAll does nothing while "
-                "progressDeadline is None: nobody is ever late, and nothing is aborted"
+                "progressDeadline is None: no cluster is ever late, and nothing is aborted"
             )
-    for place in _misnamed(obj):
+        if strategy.get("type") == "Progressive" and _is_none(strategy):
+            yield (
+                f"spec.placementRefs[{place}].rolloutStrategy.progressive.maxConcurrency: "
+                f"{strategy['progressive']['maxConcurrency']} does not stop a rollout: "
+                "all clusters get the change at once"
+            )
+    for place in _with_rollout_type(obj):
         yield (
             f"spec.placementRefs[{place}].rolloutStrategy.rolloutType is no field and is dropped: "
-            "the field is called type, and without it everybody gets the change at once"
+            "the field is called type, and without it all clusters get the change at once"
         )
     defined = [meta.name(one) for one in manifests if one.get("kind") == "CustomResourceDefinition"]
     if defined and any(one.get("failureStrategy") == "AbortAll" for one in strategies):
         yield (
             f"the template holds the CustomResourceDefinition {defined[0]}, and failureStrategy is AbortAll: "
-            "an abort that takes a definition away takes every object of its kind along"
+            "an abort that removes a definition deletes every object of its kind"
         )
     key = owner_key(meta.namespace(obj), meta.name(obj))
     if len(key) > _LONGEST_LABEL:
@@ -196,37 +216,43 @@ def _has_deadline(strategy: Obj) -> bool:
     return block.get("progressDeadline") not in (None, "", "None")
 
 
-def _misnamed(obj: Obj) -> Iterator[int]:
-    """Yield which placements were given a rolloutType. The server drops it before anybody is asked: kubectl has it."""
+def _is_none(strategy: Obj) -> bool:
+    """Say whether maxConcurrency is zero, which counts as unset."""
+    wanted = (strategy.get("progressive") or {}).get("maxConcurrency")
+    return wanted is not None and str(wanted).removesuffix("%").strip("0") == ""
+
+
+def _with_rollout_type(obj: Obj) -> Iterator[int]:
+    """Yield the placements with a rolloutType: the server drops it before admission, and kubectl's annotation keeps it."""
     try:
         written = orjson.loads(meta.annotations(obj).get(_LAST_APPLIED) or b"{}")
         for place, one in enumerate((written.get("spec") or {}).get("placementRefs") or ()):
             if "rolloutType" in (one.get("rolloutStrategy") or {}):
                 yield place
     except (ValueError, AttributeError, TypeError):
-        # Whatever somebody wrote there: it is a note, and this a hint.
+        # The annotation may hold anything, and this is only a warning.
         return
 
 
-# In whose name
+# Executors
 
 
-def judge_executor(attempt: Attempt) -> Verdict:
+def judge_executor(attempt: AdmissionRequest) -> AdmissionResponse:
     """
-    Judge whether the writer may have a work applied in somebody's name.
+    Check whether the user may use the executor of a work.
 
-    Asked whenever the work changes, and not only its executor: who may not act
-    as somebody may not put words into their mouth either.
+    Checked whenever the spec changes, and not only its executor: a user without that right
+    may not change what the executor applies either.
     """
     executor = _map(attempt.new.get("spec")).get("executor")
-    if attempt.kind != WORK or not executor or _is_the_same(attempt):
-        return FINE
+    if attempt.kind != WORK or not executor or _keeps_spec(attempt):
+        return ALLOWED
     account = _map(_map(_map(executor).get("subject")).get("serviceAccount"))
     if not account:
-        return Verdict(refusal="executor service account can not be nil")
+        return AdmissionResponse(refusal="executor service account can not be nil")
     namespace, name = account.get("namespace") or "", account.get("name") or ""
-    return Verdict(
-        leave=Leave(
+    return AdmissionResponse(
+        leave=AccessCheck(
             attributes={
                 "group": WORK_GROUP,
                 "resource": "manifestworks",
@@ -243,23 +269,23 @@ def judge_executor(attempt: Attempt) -> Verdict:
 
 
 def _map(value: object) -> Obj:
-    """Return what may be anything if it is a map; whatever else there is says nothing."""
+    """Return a value if it is a map, and an empty map otherwise."""
     return value if isinstance(value, dict) else {}
 
 
-# What a placement says in vain
+# Placements
 
 
-def judge_placement(attempt: Attempt) -> Verdict:
-    """Warn of what a placement says and nobody heeds."""
-    if attempt.kind != PLACEMENT or _is_the_same(attempt):
-        return FINE
-    said = attempt.new.get("spec") or {}
-    return Verdict(
-        warnings=tuple(f"spec.{field} has no effect" for field in _IGNORED if _says(said.get(field)))
+def judge_placement(attempt: AdmissionRequest) -> AdmissionResponse:
+    """Warn of the fields of a placement that have no effect."""
+    if attempt.kind != PLACEMENT or _keeps_spec(attempt):
+        return ALLOWED
+    spec = attempt.new.get("spec") or {}
+    return AdmissionResponse(
+        warnings=tuple(f"spec.{field} has no effect" for field in _IGNORED if _is_set(spec.get(field)))
     )
 
 
-def _says(value: Any) -> bool:
-    """Say whether there is anything in a field: programs send fields that nobody has filled."""
+def _is_set(value: Any) -> bool:
+    """Say whether a field is set: clients send empty fields, too."""
     return any(value.values()) if isinstance(value, Mapping) else bool(value)

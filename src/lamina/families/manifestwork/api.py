@@ -1,9 +1,8 @@
 """
-What a ManifestWorkReplicaSet says of how it goes out, parsed once.
+The rollout settings in the spec of a ManifestWorkReplicaSet.
 
-The template is not taken apart: it is copied as it stands. What goes into the
-strategy of one placement is read by itself, so that a mistake in one holds up
-no other.
+The template is not parsed: works get a copy of it. Each placement is parsed by
+itself, so that a mistake in one strategy stops that placement only.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lamina.core.reading import read
+from lamina.core.parse import read
 from lamina.objects.types import Obj
 
 Amount: TypeAlias = int | str
-Manner: TypeAlias = Literal["All", "Progressive", "ProgressivePerGroup"]
+StrategyType: TypeAlias = Literal["All", "Progressive", "ProgressivePerGroup"]
 
 
 class _Part(Struct, frozen=True, rename="camel", kw_only=True):
-    """Something a spec is made of."""
+    """A part of a spec."""
 
 
 class MandatoryGroup(_Part, frozen=True, kw_only=True):
-    """A group that goes first: by name, or, where it has none, by index."""
+    """A group that moves first, by name, or, where it has none, by index."""
 
     group_name: str = ""
     group_index: int = 0
 
 
 class Block(_Part, frozen=True, kw_only=True):
-    """The settings of one manner of going out. Not every manner has all of them."""
+    """The settings of one type of rollout strategy, which not every type has all of."""
 
     min_success_time: str = "0"
     progress_deadline: str = "None"
@@ -41,7 +40,7 @@ class Block(_Part, frozen=True, kw_only=True):
 
 
 class RolloutStrategy(_Part, frozen=True, kw_only=True):
-    type: Manner = "All"
+    type: StrategyType = "All"
     all: Block = Block()
     progressive: Block = Block()
     progressive_per_group: Block = Block()
@@ -49,7 +48,7 @@ class RolloutStrategy(_Part, frozen=True, kw_only=True):
 
     @property
     def block(self) -> Block:
-        """Return the block that counts."""
+        """Return the settings of the type of the strategy."""
         match self.type:
             case "All":
                 return self.all
@@ -65,14 +64,14 @@ class PlacementRef(_Part, frozen=True, kw_only=True):
 
 
 class Limits(_Part, frozen=True, kw_only=True):
-    """What else a replica set says, beside its placements and its template."""
+    """The spec of a replica set without its placements and its template."""
 
     cascade_deletion_policy: Literal["Background", "Foreground"] = "Background"
     revision_history_limit: int = 10
 
 
 def placement_ref(value: Obj, place: int) -> PlacementRef:
-    """Return what is said of one placement; SpecError, with the field, where that is not understood."""
+    """Return one placement reference; raises SpecError, which names the field."""
     return read(value, PlacementRef, f"spec.placementRefs[{place}]")
 
 

@@ -1,42 +1,36 @@
-"""ManifestWorkReplicaSet, as a family among others."""
+"""The family of ManifestWorkReplicaSet and ManifestWork, as a value."""
 
 from __future__ import annotations
 
-from lamina.core.family import Account, Family
-from lamina.core.plan import Plan
-from lamina.core.world import World
-from lamina.errors import LaminaError
-from lamina.families.manifestwork import rollback as way_back
+from functools import partial
+
+from lamina.core.model.agents import Agents, SimulatedAgents, SimulatedFleet
+from lamina.core.model.family import Family
 from lamina.families.manifestwork.admission import checks
-from lamina.families.manifestwork.controller import DEFAULTS, Options, hub
-from lamina.families.manifestwork.crds import definitions
-from lamina.families.manifestwork.finished import FINISHED
-from lamina.families.manifestwork.names import REPLICA_SET
-from lamina.families.manifestwork.placement.clusters import CLUSTERS
-from lamina.families.manifestwork.placement.controller import PLACEMENTS
-from lamina.families.manifestwork.placement.sets import BINDINGS, SETS
-from lamina.families.manifestwork.rights import rights
-from lamina.families.manifestwork.view import gather
-from lamina.objects.types import Ref
+from lamina.families.manifestwork.crds.bundle import definitions
+from lamina.families.manifestwork.hub import commands
+from lamina.families.manifestwork.hub import controller as hub
+from lamina.families.manifestwork.placement.controller import controllers as placement_controllers
+from lamina.families.manifestwork.rbac import rights
 
 
-def family(options: Options = DEFAULTS) -> Family:
+def family(options: hub.Options = hub.DEFAULTS) -> Family:
     """Return this family, run with these options."""
     return Family(
         name="manifestwork",
         definitions=definitions,
         controllers=(
-            *((hub(options),) if options.replica_sets else ()),
-            *((FINISHED,) if options.cleans_up else ()),
-            *((PLACEMENTS,) if options.schedules else ()),
-            *((CLUSTERS, SETS, BINDINGS) if options.registers else ()),
+            *hub.controllers(options),
+            *placement_controllers(schedules=options.schedules, registers=options.registers),
         ),
         sources=(),
-        owners=lambda world: tuple(world.every(REPLICA_SET)),
-        account=_account,
-        rollback=_rollback,
+        owners=commands.replica_sets,
+        owner_status=commands.status_of,
+        rollback=commands.roll_back,
+        plan=partial(commands.preview_edit, options),
+        health=commands.health_of,
         rights=lambda objects: rights(objects, schedules=options.schedules, registers=options.registers),
-        records={
+        required_status_fields={
             "manifestworkreplicasets.work.open-cluster-management.io": (
                 "status.updateRevision",
                 "status.currentRevision",
@@ -44,22 +38,25 @@ def family(options: Options = DEFAULTS) -> Family:
                 "status.collisionCount",
             )
         },
-        # Whoever binds a set of clusters may send there, and a work goes out as it is: not for any editor to write.
-        edited=(
+        # A binding gives access to the clusters of a set, and a work is applied as it is: editors may write neither.
+        user_definitions=(
             "manifestworkreplicasets.work.open-cluster-management.io",
             "placements.cluster.open-cluster-management.io",
         ),
+        agents=_agents,
+        simulated_agents=_simulated_agents,
         checks=checks(options.manifest_limit, schedules=options.schedules, replica_sets=options.replica_sets),
     )
 
 
-def _account(world: World, ref: Ref) -> Account | None:
-    view = gather(world, ref)
-    return way_back.account(view) if view is not None else None
+def _agents() -> Agents:
+    # Loaded on demand: most processes run no agent.
+    from lamina.families.manifestwork.agent.agents import agents
+
+    return agents()
 
 
-def _rollback(world: World, ref: Ref, to: int | None) -> Plan:
-    view = gather(world, ref)
-    if view is None:
-        raise LaminaError(f"{ref} is not there")
-    return way_back.rollback(view, to)
+def _simulated_agents(fleet: SimulatedFleet) -> SimulatedAgents:
+    from lamina.families.manifestwork.agent.agents import simulated
+
+    return simulated(fleet)

@@ -1,1 +1,1 @@
-"""Controllers as webhooks: a hook says what a parent's children should be, and they are made so."""
+"""Controllers as webhooks: a hook returns the desired children of a parent, and they are reconciled."""

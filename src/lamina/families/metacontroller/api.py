@@ -1,8 +1,8 @@
 """
-What a CompositeController and a DecoratorController say, parsed once.
+The specs of CompositeController and DecoratorController as structs.
 
-Kubernetes' spelling stays here. What a schema can refuse the API server refuses;
-what only makes sense together is refused where a controller is set up.
+The schema of the CustomResourceDefinition is generated from them, so the API server
+refuses what it excludes; rules about several fields are checked in compile.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from lamina.core.reading import read
+from lamina.core.parse import read
 from lamina.objects.types import Obj
 
 Int32: TypeAlias = Annotated[int, Meta(extra_json_schema={"format": "int32"})]
@@ -20,7 +20,7 @@ IntOrPercent: TypeAlias = Annotated[int | str, Meta(extra_json_schema={"x-kubern
 
 
 class _Part(Struct, frozen=True, rename="camel", kw_only=True):
-    """Something a spec is made of."""
+    """A part of a spec; field names are camel case in JSON."""
 
 
 class Requirement(_Part, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class Service(_Part, frozen=True, kw_only=True):
 
 
 class Secured(_Part, frozen=True, kw_only=True):
-    """How to tell a webhook from an impostor, and ourselves to it."""
+    """How a webhook is verified, and the credentials it is called with."""
 
     ca_bundle: CaBundle | None = None
     authorization: Authorization | None = None
@@ -139,7 +139,7 @@ class StatusChecks(_Part, frozen=True, kw_only=True):
 
 
 class RollingUpdate(_Part, frozen=True, kw_only=True):
-    """What the original never had: how fast, how far, how long."""
+    """The pace of a rollout; Metacontroller itself has no such fields."""
 
     max_unavailable: IntOrPercent | None = None
     partition: Annotated[Int32, Meta(ge=0)] = 0
@@ -208,7 +208,7 @@ class DecoratorSpec(_Part, frozen=True, kw_only=True):
 
 
 class RelatedResourceRule(_Part, frozen=True, kw_only=True):
-    """What a customize hook asks to see."""
+    """The related objects that a customize hook selects."""
 
     api_version: str
     resource: str
@@ -219,12 +219,12 @@ class RelatedResourceRule(_Part, frozen=True, kw_only=True):
 
 
 def composite(obj: Obj) -> CompositeSpec:
-    """Return what a CompositeController says; SpecError, with the field, where that is not understood."""
+    """Decode a CompositeController; SpecError names the field that is invalid."""
     return read(obj.get("spec"), CompositeSpec)
 
 
 def decorator(obj: Obj) -> DecoratorSpec:
-    """Return what a DecoratorController says; SpecError, with the field, where that is not understood."""
+    """Decode a DecoratorController; SpecError names the field that is invalid."""
     return read(obj.get("spec"), DecoratorSpec)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from lamina.core.schemas import structural
+from lamina.core.crd.descriptions import described
+from lamina.core.crd.schema import structural
 from lamina.families.metacontroller import api
-from lamina.families.metacontroller.names import COMPOSITE, DECORATOR, GROUP, REVISION
+from lamina.families.metacontroller.descriptions import DESCRIPTIONS, KINDS
+from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, GROUP, REVISION
 from lamina.objects.types import GroupKind, Made, Obj
 
 _ANYTHING: Obj = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -105,7 +107,11 @@ def _definition(
     kind: GroupKind, plural: str, short: Sequence[str], shape: Obj, *, namespaced: bool = False
 ) -> Made:
     named = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-    schema = {"type": "object", **shape, "properties": {**named, **shape["properties"]}}
+    schema = described(
+        {"type": "object", **shape, "properties": {**named, **shape["properties"]}},
+        DESCRIPTIONS,
+        kind=KINDS[kind.kind],
+    )
     names: Made = {
         "kind": kind.kind,
         "listKind": f"{kind.kind}List",

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
-from lamina.core.family import Account, Family
-from lamina.core.history import History
-from lamina.core.plan import Plan
-from lamina.core.world import World
+from lamina.core.model.edited_world import EditedWorld
+from lamina.core.model.family import Family
+from lamina.core.model.plan import Plan
+from lamina.core.model.queries import Answers, Query
+from lamina.core.model.state import State
+from lamina.core.model.world import World
+from lamina.core.rollout.history import History
+from lamina.core.rollout.owner_status import OwnerStatus
+from lamina.core.rollout.preview import Preview
 from lamina.errors import LaminaError, SpecError
-from lamina.families.metacontroller import rollback as way_back
-from lamina.families.metacontroller.controller import DEFAULTS, Options, keeper, setups, source
+from lamina.families.metacontroller import preview
+from lamina.families.metacontroller.controller import (
+    DEFAULTS,
+    Options,
+    controller,
+    setups,
+    source,
+    status_controller,
+)
 from lamina.families.metacontroller.crds import definitions
-from lamina.families.metacontroller.rights import rights
-from lamina.families.metacontroller.view import View, gather
+from lamina.families.metacontroller.owner_status import owner_status
+from lamina.families.metacontroller.rbac import rights
+from lamina.families.metacontroller.rollback import rollback
+from lamina.families.metacontroller.sync.gather import gather_any
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
@@ -23,13 +38,14 @@ def family(options: Options = DEFAULTS) -> Family:
     return Family(
         name="metacontroller",
         definitions=definitions,
-        controllers=(keeper(options),),
+        controllers=(status_controller(options),),
         sources=(source(options),),
         owners=lambda world: tuple(_owners(world, options)),
-        account=lambda world, ref: _account(world, ref, options),
+        owner_status=lambda world, ref: _owner_status(world, ref, options),
         rollback=lambda world, ref, to: _rollback(world, ref, to, options),
+        plan=lambda world, owner, answers, now: _plan(world, owner, answers, now, options),
         rights=rights,
-        edited=("controllerrevisions.metacontroller.k8s.io",),
+        user_definitions=("controllerrevisions.metacontroller.k8s.io",),
     )
 
 
@@ -44,32 +60,37 @@ def _owners(world: World, options: Options) -> Iterator[Obj]:
                     yield obj
 
 
-def _view(world: World, ref: Ref, options: Options) -> View | SpecError | None:
-    """Return a parent as the controller sees it that rolls its children, or as any sees it; or what is wrong with it."""
-    found: list[View] = []
-    refused: SpecError | None = None
-    for setup in setups(world, options):
-        try:
-            view = gather(setup, world, ref)
-        except SpecError as wrong:
-            refused = wrong
-            continue
-        if view is not None:
-            found.append(view)
-    return next((view for view in found if view.setup.rolls), found[0] if found else refused)
-
-
-def _account(world: World, ref: Ref, options: Options) -> Account | None:
-    view, owner = _view(world, ref, options), world.get(ref)
-    if isinstance(view, SpecError) and owner is not None:
-        return Account(owner=owner, history=History(), goal=0, state="failed", because=str(view))
-    return way_back.account(view) if isinstance(view, View) else None
+def _owner_status(world: World, ref: Ref, options: Options) -> OwnerStatus | None:
+    view, owner = gather_any(setups(world, options), world, ref), world.get(ref)
+    if view is None or owner is None:
+        return None
+    if isinstance(view, SpecError):
+        return OwnerStatus(
+            owner=owner,
+            history=History(),
+            goal=0,
+            state=State.DEGRADED,
+            message=str(view),
+            unrevised="its spec is refused",
+        )
+    return owner_status(view)
 
 
 def _rollback(world: World, ref: Ref, to: int | None, options: Options) -> Plan:
-    view = _view(world, ref, options)
+    view = gather_any(setups(world, options), world, ref)
     if view is None:
         raise LaminaError(f"{ref} is no parent of any controller")
     if isinstance(view, SpecError):
         raise view
-    return way_back.rollback(view, to)
+    return rollback(view, to)
+
+
+def _plan(
+    world: World, owner: Obj, answers: Answers, now: datetime, options: Options
+) -> Preview | tuple[Query, ...] | None:
+    view = gather_any(setups(world, options), EditedWorld(world, [owner]), meta.ref(owner))
+    if view is None:
+        return None
+    if isinstance(view, SpecError):
+        raise view
+    return preview.plan(controller(view.setup, options), view.setup, world, owner, answers, now)

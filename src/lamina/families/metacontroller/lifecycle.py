@@ -1,4 +1,4 @@
-"""What a CompositeController or DecoratorController says of itself: whether it runs, and if not, why."""
+"""The status of a CompositeController or DecoratorController itself: whether it runs, and why not; and its deletion."""
 
 from __future__ import annotations
 
@@ -7,32 +7,23 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from lamina.core.events import normal, warning
-from lamina.core.plan import (
-    Action,
-    Emit,
-    Patch,
-    Plan,
-    Stage,
-    change_metadata,
-    one_stage,
-    remove_finalizer,
-    set_status,
-)
-from lamina.core.questions import Answers, Listed, Question, ReadAll
+from lamina.core.model.events import normal, on_change
+from lamina.core.model.finalizers import hold, is_held, release
+from lamina.core.model.plan import Action, Emit, Patch, Plan, Stage, remove_finalizer, set_status
+from lamina.core.model.queries import Answers, Listed, Query, ReadAll
 from lamina.errors import SpecError
-from lamina.families.metacontroller.names import MANAGER, ON_DELETE, RELEASE
-from lamina.families.metacontroller.setup import NoStatus, Setup
-from lamina.families.metacontroller.webhooks import credentials_of, look_in
+from lamina.families.metacontroller.compile import NoStatus, Setup
+from lamina.families.metacontroller.labels import MANAGER, ON_DELETE, RELEASE
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
-from lamina.objects.types import Made, Obj
+from lamina.objects.types import Condition, Made, Obj
 
 _READY, _DISCOVERED = "Ready", "ResourcesDiscovered"
+_STARTED, _REFUSED = "Started", ("SyncError", "CreateError")
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One controller object, and what came of setting it up."""
+    """One controller object, and what its spec was compiled to."""
 
     obj: Obj
     setup: Setup | SpecError
@@ -40,67 +31,62 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def releases(self) -> bool:
-        """Say whether its parents are to be let go before it goes."""
+        """Say whether our finalizer is removed from its parents before it is deleted."""
         return meta.annotations(self.obj).get(ON_DELETE) == "release"
 
     @property
     def is_held(self) -> bool:
-        return RELEASE in meta.finalizers(self.obj)
+        return is_held(self.obj, RELEASE)
 
 
-def questions(view: View, answers: Answers) -> tuple[Question, ...]:
-    """Return what has to be known first: the hooks' credentials, or the parents that are to be let go."""
+def queries(view: View, answers: Answers) -> tuple[Query, ...]:
+    """Return the queries for the hooks' credentials, or for the parents whose finalizer is removed."""
     if isinstance(view.setup, SpecError):
         return ()
-    if meta.is_deleting(view.obj):
-        asked: tuple[Question, ...] = tuple(_parents(view.setup)) if view.is_held else ()
-    else:
-        asked = credentials_of(view.setup.endpoints, view.kinds)
-    return tuple(one for one in asked if one not in answers)
+    if not meta.is_deleting(view.obj):
+        return view.setup.unread_credentials(view.kinds, answers)
+    return tuple(one for one in _parents(view.setup) if view.is_held and one not in answers)
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
-    """Say whether it runs, once for each spec; let its parents go before it goes, where that is asked for."""
+    """Report whether it runs, once for each spec; before its deletion, release its parents where that is asked for."""
     obj = view.obj
     if meta.is_deleting(obj):
-        return _let_go(view, answers) if view.is_held else Plan()
+        return _release(view, answers) if view.is_held else Plan()
     if view.releases and not view.is_held:
-        held = change_metadata(obj, finalizers=[*meta.finalizers(obj), RELEASE])
-        return one_stage("hold", [held], because="its parents are to be let go before it goes")
+        return hold(obj, RELEASE, because="its parents are released before it is deleted")
     if view.is_held and not view.releases:
-        released = remove_finalizer(obj, RELEASE)
-        return one_stage("let go", [released], because="its parents need not be let go before it goes")
-    return _say(view, _credible(view, answers), now)
+        return release(obj, RELEASE, because="its parents need not be released before it is deleted")
+    return _report(view, _with_credentials(view, answers), now)
 
 
-def _credible(view: View, answers: Answers) -> Setup | SpecError:
-    """Return a controller whose hooks can be called, or what keeps it from that."""
+def _with_credentials(view: View, answers: Answers) -> Setup | SpecError:
+    """Return a controller whose hooks have their credentials, or the error."""
     if not isinstance(view.setup, SpecError):
         try:
-            for one in view.setup.endpoints:
-                one.check(look_in(answers, view.kinds))
+            view.setup.check_credentials(view.kinds, answers)
         except SpecError as refused:
             return refused
     return view.setup
 
 
-def _say(view: View, setup: Setup | SpecError, now: datetime) -> Plan:
-    obj, because = view.obj, _said(setup)
+def _report(view: View, setup: Setup | SpecError, now: datetime) -> Plan:
+    obj, because = view.obj, _message(setup)
     patch = set_status(obj, _status(obj, setup, now))
     if patch is None:
         return Plan(because=because)
-    told: tuple[Action, ...] = tuple(Emit(event=event) for event in _events(obj, setup, now))
-    stages = (Stage("say so", (patch,)), *((Stage("tell", told),) if told else ()))
-    return Plan(stages=stages, because=because)
+    events: tuple[Action, ...] = tuple(Emit(event=event) for event in _events(obj, setup, now))
+    stages = Stage("write the status", (patch,)), Stage("emit events", events)
+    return Plan(stages=tuple(one for one in stages if one.actions), because=because)
 
 
-def _said(setup: Setup | SpecError) -> str:
+def _message(setup: Setup | SpecError) -> str:
     if isinstance(setup, SpecError):
         return f"Cannot create new controller: {setup}"
     parents = ", ".join(rule.kind.plural for rule in setup.parents.values())
     children = ", ".join(rule.kind.plural for rule in setup.children.values()) or "no children"
-    doubts = [one.told for one in setup.endpoints if one.told]
-    return "; ".join([f"watching {parents}, managing {children}", *doubts])
+    warnings = [one.warning for one in setup.endpoints if one.warning]
+    return "; ".join([f"watching {parents}, managing {children}", *warnings])
 
 
 def _status(obj: Obj, setup: Setup | SpecError, now: datetime) -> Made:
@@ -114,7 +100,7 @@ def _status(obj: Obj, setup: Setup | SpecError, now: datetime) -> Made:
         "False" if refused is not None else "True",
         now=now,
         reason=_reason(refused),
-        message=_said(setup),
+        message=_message(setup),
         generation=generation,
     )
     both = conditions.with_condition(
@@ -131,35 +117,46 @@ def _status(obj: Obj, setup: Setup | SpecError, now: datetime) -> Made:
 
 def _reason(refused: SpecError | None) -> str:
     if refused is None:
-        return "Started"
-    return "SyncError" if isinstance(refused, NoStatus) else "CreateError"
+        return _STARTED
+    return _REFUSED[0] if isinstance(refused, NoStatus) else _REFUSED[1]
 
 
 def _events(obj: Obj, setup: Setup | SpecError, now: datetime) -> Iterator[Made]:
-    """Yield what is told when this is said for the first time."""
+    """Yield the events of a spec that is reported: what it replaces has stopped, and it has started or is refused."""
     old = obj.get("status") or {}
     generation = meta.generation(obj)
-    was = conditions.find(old.get("conditions") or (), _READY)
-    ran = was is not None and was["status"] == "True"
-    is_new = old.get("observedGeneration") != generation
-    if ran and is_new:
-        yield from stopped(obj, int(old.get("observedGeneration") or 0), now)
+    before = conditions.find(old.get("conditions") or (), _READY)
+    if old.get("observedGeneration") != generation:
+        if before is not None and before["status"] == "True":
+            yield from stopped(obj, int(old.get("observedGeneration") or 0), now)
+        # The condition of another spec.
+        before = None
+    ready = Condition(type=_READY, status="True", reason=_STARTED, message=_progress(obj, _STARTED))
     if isinstance(setup, SpecError):
-        yield warning(obj, _reason(setup), _said(setup), by=MANAGER, now=now, occasion=str(generation))
-    elif not ran or is_new:
-        for reason in ("Starting", "Started"):
-            message = f"{reason} controller: {meta.name(obj)} ({obj['kind']})"
-            yield normal(obj, reason, message, by=MANAGER, now=now, occasion=str(generation))
+        ready = Condition(type=_READY, status="False", reason=_reason(setup), message=_message(setup))
+    for event in on_change(
+        obj, before, ready, by=MANAGER, now=now, warns=_REFUSED, occasion=str(generation), always=_REFUSED
+    ):
+        if event["reason"] == _STARTED:
+            yield _event(obj, "Starting", generation, now)
+        yield event
 
 
 def stopped(obj: Obj, generation: int, now: datetime) -> Iterator[Made]:
-    """Yield what is told once a controller with a spec of this generation has stopped."""
+    """Yield the events of a controller that has stopped, with a spec of this generation."""
     for reason in ("Stopping", "Stopped"):
-        message = f"{reason} controller: {meta.name(obj)} ({obj['kind']})"
-        yield normal(obj, reason, message, by=MANAGER, now=now, occasion=str(generation))
+        yield _event(obj, reason, generation, now)
 
 
-# Before it goes
+def _event(obj: Obj, reason: str, generation: int, now: datetime) -> Made:
+    return normal(obj, reason, _progress(obj, reason), by=MANAGER, now=now, occasion=str(generation))
+
+
+def _progress(obj: Obj, reason: str) -> str:
+    return f"{reason} controller: {meta.name(obj)} ({obj['kind']})"
+
+
+# Before its deletion
 
 
 def _parents(setup: Setup) -> Iterator[ReadAll]:
@@ -167,8 +164,8 @@ def _parents(setup: Setup) -> Iterator[ReadAll]:
         yield ReadAll(rule.kind, "")
 
 
-def _let_go(view: View, answers: Answers) -> Plan:
-    """Return the plan that takes our finalizer off every parent, and then lets the controller go."""
+def _release(view: View, answers: Answers) -> Plan:
+    """Return the plan that removes our finalizer from every parent, and then from the controller."""
     releases: list[Action] = []
     if not isinstance(view.setup, SpecError):
         finalizer = view.setup.finalizer
@@ -186,6 +183,6 @@ def _let_go(view: View, answers: Answers) -> Plan:
                         patch={"metadata": {"finalizers": left or None}},
                     )
                 )
-    own = Stage("go", (remove_finalizer(view.obj, RELEASE),))
-    stages = (Stage("let its parents go", tuple(releases)), own) if releases else (own,)
-    return Plan(stages=stages, because="its parents are let go before it goes")
+    own = Stage("remove the finalizer", (remove_finalizer(view.obj, RELEASE),))
+    stages = (Stage("release its parents", tuple(releases)), own) if releases else (own,)
+    return Plan(stages=stages, because="its parents are released before it is deleted")

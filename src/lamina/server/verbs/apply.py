@@ -1,53 +1,54 @@
-"""Server-side apply: state the fields you care about; the server keeps the rest, and knows whose is what."""
+"""Server-side apply: merges the applied fields into the object and tracks which manager owns each field."""
 
 from __future__ import annotations
 
 import orjson
 
-from lamina.errors import AlreadyExists, BadRequest, Unexplained
+from lamina.errors import AlreadyExists, BadRequest, Unclassified
 from lamina.merge.apply import apply as merge_apply
+from lamina.merge.go_format import plain
 from lamina.merge.managed import Manager
-from lamina.merge.wording import plain
 from lamina.objects.types import Made
-from lamina.server import body as bodies
-from lamina.server import words
-from lamina.server.admission import (
+from lamina.server import status_errors
+from lamina.server.admission.chain import ObjectChanged
+from lamina.server.admission.kind_hooks import wait_for_service_account
+from lamina.server.admission.options import WriteOptions
+from lamina.server.admission.pipeline import (
     admit_create,
-    admit_namespace,
     admit_update,
-    place,
+    check_namespace,
+    set_namespace,
     versions_of,
 )
-from lamina.server.builtin.decode import word
-from lamina.server.fields import immutable, invalid_error
-from lamina.server.kind import Findings
-from lamina.server.misread import Misread
-from lamina.server.options import WriteOptions
-from lamina.server.plane import Plane, Target
-from lamina.server.preconditions import check_version
-from lamina.server.rendering import object_answer, shown
-from lamina.server.request import Answer, Request
-from lamina.server.reviewing import Moved
-from lamina.server.specials import await_account
-from lamina.server.verbs.create import put_new
-from lamina.server.verbs.update import put
+from lamina.server.admission.preconditions import check_version
+from lamina.server.codec import body as bodies
+from lamina.server.codec.response import object_response, versioned_json
+from lamina.server.context import ServerContext
+from lamina.server.decode_errors import DecodeError
+from lamina.server.field_errors import immutable
+from lamina.server.http.request import Request, Response
+from lamina.server.kinds.builtin.decode_scalars import json_type
+from lamina.server.kinds.kind import Findings, invalid_error
+from lamina.server.kinds.target import Target
+from lamina.server.verbs.create import store_row
+from lamina.server.verbs.update import store_update
 
 
-async def apply(plane: Plane, request: Request, target: Target, options: WriteOptions) -> Answer:
-    """Answer 201 with a new object, 200 with one that was there; 409 where somebody else disagrees."""
+async def apply(context: ServerContext, request: Request, target: Target, options: WriteOptions) -> Response:
+    """Return 201 with a new object, 200 with a changed one; raises Conflict for fields of other managers."""
     if not request.parameter("fieldManager"):
-        raise words.invalid_options(
+        raise status_errors.invalid_options(
             "PatchOptions",
             "fieldManager",
             "FieldValueRequired",
             "Required value: is required for apply patch",
         )
     applied = read_applied(request, target, options, (target.kind.api_version, target.kind.kind))
-    row = plane.store.newest(target.key)
+    row = context.store.newest(target.key)
     if row is None:
-        return await _create(plane, request, target, applied, options)
+        return await _create(context, request, target, applied, options)
     kind = target.kind
-    old = orjson.loads(shown(kind, row))
+    old = orjson.loads(versioned_json(kind, row))
     given = applied["metadata"]
     if causes := immutable(
         "metadata.uid", given.get("uid") or old["metadata"]["uid"], old["metadata"]["uid"]
@@ -60,58 +61,58 @@ async def apply(plane: Plane, request: Request, target: Target, options: WriteOp
         kind.schema,
         manager=_manager(target, options),
         force=options.force,
-        now=plane.stamp(),
-        untracked=kind.shape.untracked(target.subresource),
-        versions=versions_of(plane, kind),
+        now=context.stamp(),
+        reset_fields=kind.shape.reset_fields(target.subresource),
+        versions=versions_of(context, kind),
         kind=kind.kind,
     )
     if not outcome.changed:
-        await plane.store.settled(row)
-        return object_answer(request, kind, shown(kind, row), plane.now())
+        await context.store.wait_committed(row)
+        return object_response(request, kind, versioned_json(kind, row), context.now())
     findings = Findings()
     new = kind.shape.decode(outcome.obj, findings)
     request.empties = findings.empties
-    new = await admit_update(plane, request, target, new, old, options, owned=outcome.managed_fields)
-    row = await put(plane, target, new, old, row, options)
-    return object_answer(request, kind, shown(kind, row), plane.now())
+    new = await admit_update(context, request, target, new, old, options, owned=outcome.managed_fields)
+    row = await store_update(context, target, new, old, row, options)
+    return object_response(request, kind, versioned_json(kind, row), context.now())
 
 
 async def _create(
-    plane: Plane, request: Request, target: Target, applied: Made, options: WriteOptions
-) -> Answer:
+    context: ServerContext, request: Request, target: Target, applied: Made, options: WriteOptions
+) -> Response:
     kind = target.kind
     if target.subresource:
-        raise words.not_found(kind, target.name)
+        raise status_errors.not_found(kind, target.name)
     if applied["metadata"].get("uid"):
-        raise words.conflict(kind, target.name, "uid mismatch: the provided object specified uid "
+        raise status_errors.conflict(kind, target.name, "uid mismatch: the provided object specified uid "
                              f"{applied['metadata']['uid']}, and no existing object was found")  # fmt: skip
     if not applied["metadata"].get("name"):
-        raise words.nameless(target.name)
+        raise status_errors.missing_name(target.name)
     applied["metadata"].pop("resourceVersion", None)
-    admit_namespace(plane, target, target.name)
+    check_namespace(context, target, target.name)
     outcome = merge_apply(
         None,
         applied,
         kind.schema,
         manager=_manager(target, options),
         force=options.force,
-        now=plane.stamp(),
-        untracked=kind.shape.untracked(""),
-        versions=versions_of(plane, kind),
+        now=context.stamp(),
+        reset_fields=kind.shape.reset_fields(""),
+        versions=versions_of(context, kind),
         kind=kind.kind,
     )
     findings = Findings()
     obj = kind.shape.decode(outcome.obj, findings)
     request.empties = findings.empties
-    place(target, obj)
-    await await_account(plane, target, obj)
-    obj = await admit_create(plane, request, target, obj, options, owned=outcome.managed_fields)
+    set_namespace(target, obj)
+    await wait_for_service_account(context, target, obj)
+    obj = await admit_create(context, request, target, obj, options, owned=outcome.managed_fields)
     try:
-        row = await put_new(plane, target, obj, request.user, dry_run=options.dry_run)
+        row = await store_row(context, target, obj, request.user, dry_run=options.dry_run)
     except AlreadyExists:
-        # Made by somebody else while webhooks were asked: then this is a change to it.
-        raise Moved from None
-    return object_answer(request, kind, shown(kind, row), plane.now(), status=201)
+        # Created by another client while webhooks were called: retried as an update.
+        raise ObjectChanged from None
+    return object_response(request, kind, versioned_json(kind, row), context.now(), status=201)
 
 
 def _manager(target: Target, options: WriteOptions) -> Manager:
@@ -119,16 +120,16 @@ def _manager(target: Target, options: WriteOptions) -> Manager:
 
 
 def read_applied(request: Request, target: Target, options: WriteOptions, expected: tuple[str, str]) -> Made:
-    """Return the applied configuration, as it was written: defaults and normalising come after the merge."""
+    """Return the applied configuration as written; it is defaulted and normalized after the merge."""
     findings = Findings()
     try:
         parsed = bodies.load_yaml_body(request.body, findings)
-    except Misread as problem:
+    except DecodeError as problem:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {problem.why}") from None
     if parsed is None:
         parsed = {}
     if not isinstance(parsed, dict):
-        why = f"json: cannot unmarshal {word(parsed)} into Go value of type map[string]interface {{}}"
+        why = f"json: cannot unmarshal {json_type(parsed)} into Go value of type map[string]interface {{}}"
         raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     kind = target.kind
     if findings.sentences:
@@ -147,15 +148,15 @@ def read_applied(request: Request, target: Target, options: WriteOptions, expect
         metadata = parsed["metadata"] = {}
     if not isinstance(metadata, dict):
         where = f"/; {_gvk(expected[0])}, Kind={expected[1]}"
-        raise Unexplained(
+        raise Unclassified(
             f"failed to create typed patch object ({where}): .metadata: expected map, got &{{{plain(metadata)}}}"
         )
     if metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     if metadata.get("name", target.name) != target.name:
-        raise words.misnamed(metadata["name"], target.name)
+        raise status_errors.name_mismatch(metadata["name"], target.name)
     if kind.namespaced and metadata.get("namespace", target.namespace) != target.namespace:
-        raise words.misplaced()
+        raise status_errors.namespace_mismatch()
     return parsed
 
 

@@ -1,9 +1,8 @@
 """
-End an object, or ask for its end.
+The delete and deletecollection verbs.
 
-An object without finalizers is gone at once. One with finalizers, its own or
-those that foreground and orphan deletion add, is marked and stays until the
-last of them is removed.
+An object without finalizers is deleted at once. One with finalizers, its own or those that foreground and
+orphan deletion add, gets a deletionTimestamp and stays until the last of them is removed.
 """
 
 from __future__ import annotations
@@ -16,23 +15,25 @@ import orjson
 
 from lamina.errors import BadRequest, Conflict, NotFound
 from lamina.objects.types import Made, Obj
-from lamina.server import body as bodies
-from lamina.server import words
-from lamina.server.builtin.catalogue import SHOWN_WHEN_DELETED
-from lamina.server.builtin.decode import Undecodable, decode
-from lamina.server.declared import unregistered
-from lamina.server.encoding import encode_stored
-from lamina.server.kind import Findings
-from lamina.server.options import check_dry_run
-from lamina.server.plane import Plane, Target
-from lamina.server.rendering import list_answer, object_answer, remember, shown
-from lamina.server.request import Answer, Request, json_answer
-from lamina.server.reviewing import review_end
-from lamina.server.selection import Selection
-from lamina.server.specials import before_delete, grace_of
-from lamina.server.store import Row
-from lamina.server.verbs.list import read
-from lamina.server.verbs.update import is_released
+from lamina.server import status_errors
+from lamina.server.admission.chain import review_delete
+from lamina.server.admission.kind_hooks import before_delete, grace_period
+from lamina.server.admission.options import check_dry_run
+from lamina.server.codec import body as bodies
+from lamina.server.codec.response import list_response, mark_current, object_response, versioned_json
+from lamina.server.codec.selectors import Selection
+from lamina.server.codec.typemeta import unregistered
+from lamina.server.context import ServerContext
+from lamina.server.http.request import Request, Response, json_response
+from lamina.server.kinds.builtin.catalogue import DELETE_RETURNS_OBJECT
+from lamina.server.kinds.builtin.decode import decode
+from lamina.server.kinds.builtin.decode_scalars import TypeMismatch
+from lamina.server.kinds.kind import Findings
+from lamina.server.kinds.target import Target
+from lamina.server.storage.encoding import encode_stored
+from lamina.server.storage.store import Row
+from lamina.server.verbs.list import read_page
+from lamina.server.verbs.update import is_finalized
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -41,7 +42,7 @@ _ATTEMPTS = 8
 
 
 class DeleteOptions(NamedTuple):
-    """How to delete: which dependents go too, and which object it must still be."""
+    """Propagation policy, grace period, preconditions and dry run of a deletion."""
 
     policy: str | None
     grace: int | None
@@ -49,104 +50,111 @@ class DeleteOptions(NamedTuple):
     version: str
     dry_run: bool
     status: int = 200
-    """What is answered where the object is not gone yet."""
+    """The status code of a response with an object that is not deleted yet."""
 
 
-async def delete(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with a Status when the object is gone, with the object when something holds it."""
+async def delete(context: ServerContext, request: Request, target: Target) -> Response:
+    """Return a Status if the object is deleted, the object if finalizers or a grace period keep it."""
     options = read_options(request)
-    row = plane.store.newest(target.key)
+    row = context.store.newest(target.key)
     if row is None:
-        raise words.not_found(target.kind, target.name)
-    gone, row, obj = await end(plane, target, row, options, _asking(plane, request, target, options))
-    if not gone:
-        return object_answer(request, target.kind, shown(target.kind, row), plane.now(), options.status)
-    if target.kind.definition in SHOWN_WHEN_DELETED:
-        return object_answer(request, target.kind, shown(target.kind, row), plane.now())
-    details = {**words.details(target.kind, target.name), "uid": obj["metadata"]["uid"]}
-    return json_answer(
+        raise status_errors.not_found(target.kind, target.name)
+    is_deleted, row, obj = await delete_row(
+        context, target, row, options, _reviewer(context, request, target, options)
+    )
+    if not is_deleted:
+        return object_response(
+            request, target.kind, versioned_json(target.kind, row), context.now(), options.status
+        )
+    if target.kind.definition in DELETE_RETURNS_OBJECT:
+        return object_response(request, target.kind, versioned_json(target.kind, row), context.now())
+    details = {**status_errors.details(target.kind, target.name), "uid": obj["metadata"]["uid"]}
+    return json_response(
         {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     )
 
 
-async def delete_collection(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with the list of what was there to delete; each object goes as if it had been deleted alone."""
+async def delete_collection(context: ServerContext, request: Request, target: Target) -> Response:
+    """Return the list of objects to delete; each is deleted as if by a request of its own."""
     options = read_options(request)
     if request.parameter("watch"):
         raise BadRequest("watch is not a parameter of a deletion")
-    page = await read(plane, request, target, Selection(target.kind, request))
+    page = await read_page(context, request, target, Selection(target.kind, request))
     for one in page.rows:
-        spot = target._replace(namespace=one.key.namespace, name=one.key.name)
-        await _end_one(plane, request, spot, options)
+        item_target = target._replace(namespace=one.key.namespace, name=one.key.name)
+        await _delete_one(context, request, item_target, options)
     metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
-    found = [shown(target.kind, row) for row in page.rows]
-    return list_answer(request, target.kind, found, metadata, plane.now())
+    found = [versioned_json(target.kind, row) for row in page.rows]
+    return list_response(request, target.kind, found, metadata, context.now())
 
 
-async def _end_one(plane: Plane, request: Request, spot: Target, options: DeleteOptions) -> None:
-    """End one of a collection, as it is by then: somebody may change it while webhooks are asked."""
-    # Whoever deletes a collection names nothing in it.
-    asking = _asking(plane, request, spot._replace(name=""), options)
+async def _delete_one(
+    context: ServerContext, request: Request, item_target: Target, options: DeleteOptions
+) -> None:
+    """Delete one object of a collection, retrying if it changes while webhooks are called."""
+    # For a collection the admission request has no name.
+    reviewer = _reviewer(context, request, item_target._replace(name=""), options)
     for _ in range(_ATTEMPTS):
-        row = plane.store.newest(spot.key)
+        row = context.store.newest(item_target.key)
         if row is None:
             return
         try:
-            await end(plane, spot, row, options, asking)
+            await delete_row(context, item_target, row, options, reviewer)
             return
         except (Conflict, NotFound):
-            now = plane.store.newest(spot.key)
+            now = context.store.newest(item_target.key)
             if now is not None and now.version == row.version:
                 raise
-    raise words.conflict(spot.kind, spot.name)
+    raise status_errors.conflict(item_target.kind, item_target.name)
 
 
-def _asking(
-    plane: Plane, request: Request, target: Target, options: DeleteOptions
+def _reviewer(
+    context: ServerContext, request: Request, target: Target, options: DeleteOptions
 ) -> Callable[[Row], Awaitable[None]] | None:
-    """Return how policies and webhooks are asked about a deletion; None where there are none."""
-    if not plane.is_reviewed:
+    """Return the function that runs policies and webhooks on a deletion; None if there are none."""
+    if not context.is_reviewed:
         return None
-    return lambda row: review_end(
-        plane, request, target, orjson.loads(shown(target.kind, row)), dry_run=options.dry_run
+    return lambda row: review_delete(
+        context, request, target, orjson.loads(versioned_json(target.kind, row)), dry_run=options.dry_run
     )
 
 
-async def end(
-    plane: Plane,
+async def delete_row(
+    context: ServerContext,
     target: Target,
     row: Row,
     options: DeleteOptions,
-    ask: Callable[[Row], Awaitable[None]] | None = None,
+    review: Callable[[Row], Awaitable[None]] | None = None,
 ) -> tuple[bool, Row, Obj]:
     """
-    Delete or mark one object; return whether it is gone, its last row, and its content.
+    Delete one object or set its deletionTimestamp; return whether it is deleted, its last row and its
+    content.
 
-    `ask` is asked before anything is done, and raises where somebody minds.
+    `review` runs before any change and raises if the deletion is denied.
     """
     kind = target.kind
     obj: Made = orjson.loads(row.value)
     metadata: Made = obj["metadata"]
-    check(target, metadata, options)
-    if ask is not None:
-        await ask(row)
-    before_delete(plane, target, obj)
-    grace = grace_of(kind, obj, options.grace)
-    marked = "deletionTimestamp" in metadata
-    changed = _add_finalizers(metadata, options.policy)
-    held = bool(metadata.get("finalizers")) or kind.bucket == "namespaces" or grace > 0
-    if not held:
+    check_preconditions(target, metadata, options)
+    if review is not None:
+        await review(row)
+    before_delete(context, target, obj)
+    grace = grace_period(kind, obj, options.grace)
+    terminating = "deletionTimestamp" in metadata
+    changed = _set_gc_finalizers(metadata, options.policy)
+    blocked = bool(metadata.get("finalizers")) or kind.bucket == "namespaces" or grace > 0
+    if not blocked:
         if options.dry_run:
             return True, row, obj
-        stored = await plane.store.append(target.key, obj, expect=row.version, deleted=True)
+        stored = await context.store.append(target.key, obj, expect=row.version, deleted=True)
         return True, stored, obj
-    if marked:
-        changed |= _shorten(plane, metadata, grace)
+    if terminating:
+        changed |= _shorten(context, metadata, grace)
     else:
         changed = True
-        metadata["deletionTimestamp"] = (plane.now() + timedelta(seconds=grace)).strftime(
+        metadata["deletionTimestamp"] = (context.now() + timedelta(seconds=grace)).strftime(
             "%Y-%m-%dT%H:%M:%SZ"
         )
         if kind.bucket != "namespaces":
@@ -155,27 +163,27 @@ async def end(
             metadata["generation"] += 1
         if kind.bucket == "namespaces":
             obj.setdefault("status", {})["phase"] = "Terminating"
-    released = is_released(kind, obj)
-    if not changed and not released:
+    finalized = is_finalized(kind, obj)
+    if not changed and not finalized:
         return False, row, obj
     if options.dry_run:
-        return released, Row(target.key, row.version, encode_stored(obj)), obj
-    stored = await plane.store.append(target.key, obj, expect=row.version, deleted=released)
-    remember(kind, stored)
-    return released, stored, obj
+        return finalized, Row(target.key, row.version, encode_stored(obj)), obj
+    stored = await context.store.append(target.key, obj, expect=row.version, deleted=finalized)
+    mark_current(kind, stored)
+    return finalized, stored, obj
 
 
-def check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
-    """Refuse to delete an object that is not the one meant."""
+def check_preconditions(target: Target, metadata: Obj, options: DeleteOptions) -> None:
+    """Raise Conflict if the uid or resourceVersion precondition does not hold."""
     if options.uid and options.uid != metadata["uid"]:
-        raise words.precondition(
+        raise status_errors.precondition(
             target.kind,
             target.name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
         )
     if options.version and options.version != metadata["resourceVersion"]:
-        raise words.precondition(
+        raise status_errors.precondition(
             target.kind,
             target.name,
             f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in "
@@ -183,8 +191,8 @@ def check(target: Target, metadata: Obj, options: DeleteOptions) -> None:
         )
 
 
-def _add_finalizers(metadata: Made, policy: str | None) -> bool:
-    """Bring the garbage collector's finalizers in line with the policy; say whether that changed anything."""
+def _set_gc_finalizers(metadata: Made, policy: str | None) -> bool:
+    """Set the garbage collector's finalizers for the policy; return whether that changed anything."""
     before = metadata.get("finalizers") or []
     if policy is None and (FOREGROUND in before or ORPHAN in before):
         return False
@@ -202,22 +210,22 @@ def _add_finalizers(metadata: Made, policy: str | None) -> bool:
     return True
 
 
-def _shorten(plane: Plane, metadata: Made, grace: int) -> bool:
-    """Let a second deletion bring the end nearer, never further away."""
+def _shorten(context: ServerContext, metadata: Made, grace: int) -> bool:
+    """Shorten the grace period of an object that is already terminating; it is never extended."""
     if grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return False
-    metadata["deletionTimestamp"] = (plane.now() + timedelta(seconds=grace)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata["deletionTimestamp"] = (context.now() + timedelta(seconds=grace)).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata["deletionGracePeriodSeconds"] = grace
     return True
 
 
 def read_options(request: Request) -> DeleteOptions:
-    """Return the options of a deletion, from its body or else from the query; raises for what makes no sense."""
+    """Return the options of a deletion, from its body or else from the query; raises for invalid ones."""
     given: Made = {}
     if request.body.strip():
         given = _from_body(request)
     else:
-        # A body says everything: a query beside one is not looked at, in the real server either.
+        # With a body the query is ignored, as in kube-apiserver.
         for field in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds"):
             if text := request.parameter(field):
                 given[field] = _from_query(request, field, text)
@@ -258,7 +266,7 @@ def _from_body(request: Request) -> Made:
         raise BadRequest(unregistered(api_version, named))
     try:
         return decode("meta/v1.DeleteOptions", given, Findings())
-    except Undecodable as problem:
+    except TypeMismatch as problem:
         raise BadRequest(str(problem)) from None
 
 
@@ -269,4 +277,4 @@ def _from_query(request: Request, field: str, text: str) -> Any:
 
 
 def _invalid(field: str, reason: str, message: str) -> Exception:
-    return words.invalid_options("DeleteOptions", field, reason, message)
+    return status_errors.invalid_options("DeleteOptions", field, reason, message)

@@ -1,19 +1,20 @@
-"""Read one object."""
+"""The get verb."""
 
 from __future__ import annotations
 
-from lamina.server import words
-from lamina.server.plane import Plane, Target
-from lamina.server.rendering import object_answer, shown
-from lamina.server.request import Answer, Request
-from lamina.server.verbs.versions import at_least
+from lamina.server import status_errors
+from lamina.server.codec.response import object_response, versioned_json
+from lamina.server.context import ServerContext
+from lamina.server.http.request import Request, Response
+from lamina.server.kinds.target import Target
+from lamina.server.verbs.resource_version import wait_for_request
 
 
-async def get(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with the newest committed version, which is at least as new as any the request may name."""
+async def get(context: ServerContext, request: Request, target: Target) -> Response:
+    """Return the newest committed version, which is at least the one the request names."""
     if request.query:
-        await at_least(plane, request)
-    row = plane.store.get(target.key)
+        await wait_for_request(context, request)
+    row = context.store.get(target.key)
     if row is None:
-        raise words.not_found(target.kind, target.name)
-    return object_answer(request, target.kind, shown(target.kind, row), plane.now())
+        raise status_errors.not_found(target.kind, target.name)
+    return object_response(request, target.kind, versioned_json(target.kind, row), context.now())

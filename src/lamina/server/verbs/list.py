@@ -1,8 +1,8 @@
 """
-Read many objects.
+The list verb.
 
-A list is a still picture of one version. Its pages are of the same picture:
-the token that asks for the next one names the version and the last key seen.
+A list is a snapshot of one version. All its pages show the same snapshot: a continue token holds the
+version and the last key of the previous page.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from lamina.errors import BadRequest, Cause, Gone
-from lamina.server.fields import forbidden, invalid_named, not_supported
-from lamina.server.misread import complaint
-from lamina.server.plane import Plane, Target
-from lamina.server.rendering import list_answer, shown
-from lamina.server.request import Answer, Request
-from lamina.server.selection import Selection
-from lamina.server.store import Key, Row, Store
-from lamina.server.verbs.versions import reach, version_of
+from lamina.server.codec.response import list_response, versioned_json
+from lamina.server.codec.selectors import Selection
+from lamina.server.context import ServerContext
+from lamina.server.decode_errors import json_syntax_error
+from lamina.server.field_errors import forbidden, invalid_named, not_supported
+from lamina.server.http.request import Request, Response
+from lamina.server.kinds.target import Target
+from lamina.server.storage.store import Key, Row, Store
+from lamina.server.verbs.resource_version import requested_version, wait_for_version
 
 _INCONSISTENT = -1
 _TOO_OLD = (
@@ -34,8 +35,8 @@ _TOO_OLD = (
 )
 
 
-class Token(NamedTuple):
-    """Where a chunked list goes on: after which key, at which version (-1: at whatever is current)."""
+class ContinueToken(NamedTuple):
+    """The position of a paginated list: the last key and the version (-1: the current one)."""
 
     version: int
     after: tuple[str, str]
@@ -45,32 +46,34 @@ class Token(NamedTuple):
         return base64.urlsafe_b64encode(orjson.dumps(start)).decode().rstrip("=")
 
     @classmethod
-    def decode(cls, text: str) -> Token:
-        """Return the place a token names; raises BadRequest in the words of a real server."""
+    def decode(cls, text: str) -> ContinueToken:
+        """Return the position in a token; raises BadRequest with kube-apiserver's message."""
         try:
             data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except (ValueError, binascii.Error):
-            raise _no_token("illegal base64 data at input byte 0") from None
-        if why := complaint(data):
-            raise _no_token(why)
+            raise _invalid_token("illegal base64 data at input byte 0") from None
+        if why := json_syntax_error(data):
+            raise _invalid_token(why)
         start = orjson.loads(data)
         if not isinstance(start, dict) or start.get("v") != "meta.k8s.io/v1":
-            raise _no_token("server does not recognize this encoded version")
+            raise _invalid_token("server does not recognize this encoded version")
         version, key = start.get("rv"), start.get("start") or ""
         if not isinstance(version, int) or not version:
-            raise _no_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+            raise _invalid_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
         if not isinstance(key, str) or posixpath.normpath(f"/{key}") != f"/{key}":
-            raise _no_token(str(key))
+            raise _invalid_token(str(key))
         namespace, _, name = key.partition("/")
         return cls(version, (namespace, name))
 
 
-def _no_token(why: str) -> BadRequest:
+def _invalid_token(why: str) -> BadRequest:
     return BadRequest(f"invalid continue token: continue key is not valid: {why}")
 
 
 class Page(NamedTuple):
-    """One page: the rows that match, the picture's version, and what is left."""
+    """
+    One page: the matching rows, the version of the snapshot, the continue token and the remaining count.
+    """
 
     rows: Sequence[Row]
     version: int
@@ -78,10 +81,10 @@ class Page(NamedTuple):
     remaining: int | None
 
 
-async def list_(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with the objects of a kind, or of one namespace, that the selectors match."""
+async def list_(context: ServerContext, request: Request, target: Target) -> Response:
+    """Return the objects of a kind, or of one namespace, that match the selectors."""
     selection = Selection(target.kind, request)
-    page = await read(plane, request, target, selection)
+    page = await read_page(context, request, target, selection)
     metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
@@ -89,48 +92,48 @@ async def list_(plane: Plane, request: Request, target: Target) -> Answer:
             metadata["remainingItemCount"] = page.remaining
     kind = target.kind
     if kind.custom or kind.converts:
-        values = [shown(kind, row) for row in page.rows]
+        values = [versioned_json(kind, row) for row in page.rows]
     else:
         values = [row.value for row in page.rows]
-    return list_answer(request, kind, values, metadata, plane.now())
+    return list_response(request, kind, values, metadata, context.now())
 
 
-async def read(plane: Plane, request: Request, target: Target, selection: Selection) -> Page:
-    """Return the page a request asks for."""
+async def read_page(context: ServerContext, request: Request, target: Target, selection: Selection) -> Page:
+    """Return the requested page."""
     namespace = target.namespace or None
     if not request.query:
-        listing = plane.store.list(target.kind.bucket, namespace)
+        listing = context.store.list(target.kind.bucket, namespace)
         return Page(listing.rows, listing.version, "", None)
-    check(request, watch=False)
+    check_list_options(request, watch=False)
     limit = max(0, request.number("limit") or 0)
     request.number("timeoutSeconds")
     text = request.parameter("continue")
     if text:
         if request.parameter("resourceVersion") not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
-        return await _continue(plane, target, selection, Token.decode(text), limit)
-    version = version_of(request, listing=True)
+        return await _continue(context, target, selection, ContinueToken.decode(text), limit)
+    version = requested_version(request, listing=True)
     if version == 0:
-        # Whatever is at hand is at hand whole.
+        # resourceVersion=0 is served from the watch cache, which ignores the limit.
         limit = 0
     if version:
-        await reach(plane, version)
-    exactly = version is not None and request.parameter("resourceVersionMatch") == "Exact"
+        await wait_for_version(context, version)
+    exact = version is not None and request.parameter("resourceVersionMatch") == "Exact"
     if (
         selection.name is not None
-        and not exactly
+        and not exact
         and (target.namespace or not target.kind.namespaced or not limit)
     ):
-        # There is one at most, whatever the limit.
-        return _one(plane.store, target, selection)
+        # At most one object matches, so the limit does not apply.
+        return _page_by_name(context.store, target, selection)
     try:
-        return _page(plane.store, target, selection, version if exactly else None, None, limit)
+        return _page(context.store, target, selection, version if exact else None, None, limit)
     except Gone:
         raise Gone(f"The resourceVersion for the provided list is too old: {version}") from None
 
 
-def _one(store: Store, target: Target, selection: Selection) -> Page:
-    """Return what a selection by name finds without going through everything else."""
+def _page_by_name(store: Store, target: Target, selection: Selection) -> Page:
+    """Return the page of a selection by name; with a namespace it is a lookup."""
     if target.namespace or not target.kind.namespaced:
         row = store.get(Key(target.kind.bucket, target.namespace, selection.name or ""))
         rows = [row] if row is not None and selection.matches(row) else []
@@ -139,15 +142,17 @@ def _one(store: Store, target: Target, selection: Selection) -> Page:
     return Page([row for row in listing.rows if selection.matches(row)], listing.version, "", None)
 
 
-async def _continue(plane: Plane, target: Target, selection: Selection, token: Token, limit: int) -> Page:
+async def _continue(
+    context: ServerContext, target: Target, selection: Selection, token: ContinueToken, limit: int
+) -> Page:
     at = None if token.version == _INCONSISTENT else token.version
     if at is not None:
-        await reach(plane, at, opening="Timeout: ")
+        await wait_for_version(context, at, prefix="Timeout: ")
     try:
-        return _page(plane.store, target, selection, at, token.after, limit)
+        return _page(context.store, target, selection, at, token.after, limit)
     except Gone:
-        fresh = Token(_INCONSISTENT, token.after).encode()
-        raise Gone(_TOO_OLD, metadata={"continue": fresh}) from None
+        page = ContinueToken(_INCONSISTENT, token.after).encode()
+        raise Gone(_TOO_OLD, metadata={"continue": page}) from None
 
 
 def _page(
@@ -164,20 +169,22 @@ def _page(
         token = ""
         if listing.remaining and listing.rows:
             last = listing.rows[-1].key
-            token = Token(listing.version, (last.namespace, last.name)).encode()
+            token = ContinueToken(listing.version, (last.namespace, last.name)).encode()
         return Page(listing.rows, listing.version, token, listing.remaining)
     listing = store.list(target.kind.bucket, namespace, at=at, after=after)
-    found: list[Row] = []
+    matching: list[Row] = []
     for index, row in enumerate(listing.rows):
         if selection.matches(row):
-            found.append(row)
-            if limit and len(found) == limit and index + 1 < len(listing.rows):
-                return Page(found, listing.version, Token(listing.version, row.key[1:]).encode(), None)
-    return Page(found, listing.version, "", None)
+            matching.append(row)
+            if limit and len(matching) == limit and index + 1 < len(listing.rows):
+                return Page(
+                    matching, listing.version, ContinueToken(listing.version, row.key[1:]).encode(), None
+                )
+    return Page(matching, listing.version, "", None)
 
 
-def check(request: Request, *, watch: bool) -> None:
-    """Refuse combinations of list options that contradict each other, as validation of ListOptions does."""
+def check_list_options(request: Request, *, watch: bool) -> None:
+    """Raise Invalid for contradicting options, as the validation of ListOptions does."""
     match = request.parameter("resourceVersionMatch")
     initial = "sendInitialEvents" in request.parameters
     causes = _watch_causes(request, match, initial) if watch else _list_causes(request, match, initial)

@@ -1,8 +1,8 @@
 """
-Tell what changes, as it changes.
+The watch verb.
 
-A watch is a cursor into the log: first, where asked for, what is there already;
-then every change after it, in the order of the log, each once.
+A watch is a cursor into the log: first, if requested, the objects that exist; then every change after them,
+in log order, each once.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lamina.errors import Gone
-from lamina.server import words
-from lamina.server.faults import Asking, is_spared
-from lamina.server.negotiate import negotiate
-from lamina.server.plane import Plane, Target
-from lamina.server.request import Answer, Request, Sink
-from lamina.server.selection import Selection
-from lamina.server.store import Event, Follower, Listing
-from lamina.server.verbs.list import check
-from lamina.server.verbs.versions import version_of
-from lamina.server.voice import Voice, error_line, voice_for
+from lamina.server import status_errors
+from lamina.server.codec.negotiate import negotiate
+from lamina.server.codec.selectors import Selection
+from lamina.server.codec.watch_encoder import WatchEncoder, encoder_for, error_line
+from lamina.server.context import ServerContext
+from lamina.server.fault_matching import FaultTarget, is_exempt
+from lamina.server.http.request import Request, Response, Sink
+from lamina.server.kinds.target import Target
+from lamina.server.storage.store import Cursor, Event, Listing
+from lamina.server.verbs.list import check_list_options
+from lamina.server.verbs.resource_version import requested_version
 
 _BOOKMARK_EVERY = 30.0
-_BEFORE_END = 2.0
-_DICE = random.Random()
-_SHORTEST, _LONGEST = 1800.0, 3600.0
+_LAST_BOOKMARK_BEFORE = 2.0
+_RANDOM = random.Random()
+_MIN_TIMEOUT, _MAX_TIMEOUT = 1800.0, 3600.0
 _INITIAL_SLICE = 500
 _FORMS = ("Table", "PartialObjectMetadata")
-_AFTER_KIND = 1.0
+_REMOVED_KIND_DELAY = 1.0
 
 
-class _Terms(NamedTuple):
-    """What a query says about how to watch: from which version on, what comes first, and for how long."""
+class _WatchOptions(NamedTuple):
+    """Watch parameters of a query: start version, initial events, bookmarks and timeout."""
 
     version: int | None
     initial: bool
@@ -43,64 +44,74 @@ class _Terms(NamedTuple):
     seconds: int | None
 
 
-async def watch(plane: Plane, request: Request, target: Target) -> Answer:
-    """Answer with a stream of events that ends at its timeout, with the kind, or with the server."""
+async def watch(context: ServerContext, request: Request, target: Target) -> Response:
+    """Return a stream of events that ends at its timeout, when its kind is removed, or with the server."""
     if "watch" not in target.kind.verbs:
-        raise words.not_allowed()
+        raise status_errors.not_allowed()
     _check(request.query)
     selection = Selection(target.kind, request)
     if target.name:
-        selection.only(target.name)
-    wanted = negotiate(request.headers.get("accept", ""), _FORMS)
-    version, asked, bookmarks, seconds = _terms(request.query)
-    if not asked and not version:
-        version = plane.store.version
-    voice = voice_for(plane, request, target.kind, (target.namespace, target.name), selection, wanted)
-    watcher = _Watcher(
-        plane,
-        target,
-        voice,
-        version or 0,
-        initial=asked,
-        bookmarks=bookmarks,
-        # A watch from nowhere that can take bookmarks is a streaming list in all but name.
-        marks_end=asked and bookmarks,
-        timeout=float(seconds) if seconds and seconds > 0 else _DICE.uniform(_SHORTEST, _LONGEST),
+        selection.restrict_to(target.name)
+    representation = negotiate(request.headers.get("accept", ""), _FORMS)
+    version, initial, bookmarks, seconds = _watch_options(request.query)
+    if not initial and not version:
+        version = context.store.version
+    encoder = encoder_for(
+        context.encoders,
+        context.now,
+        request,
+        target.kind,
+        (target.namespace, target.name),
+        selection,
+        representation,
     )
-    plane.watchers[watcher] = None if is_spared(request) else Asking.of(request)
+    stream = _Watch(
+        context,
+        target,
+        encoder,
+        version or 0,
+        initial=initial,
+        bookmarks=bookmarks,
+        # A watch without a resourceVersion that allows bookmarks is served as a streaming list.
+        marks_end=initial and bookmarks,
+        timeout=float(seconds) if seconds and seconds > 0 else _RANDOM.uniform(_MIN_TIMEOUT, _MAX_TIMEOUT),
+    )
+    context.watches[stream] = None if is_exempt(request) else FaultTarget.of(request)
     if version:
-        await _reach(plane, version)
-    return Answer(200, watcher, wanted.content_type)
+        await _wait_for_version(context, version)
+    return Response(200, stream, representation.content_type)
 
 
-async def _reach(plane: Plane, version: int) -> None:
-    """Give a version that is still to come a moment; a watch may then wait for it as long as it likes."""
-    if version > plane.store.version:
-        await plane.store.wait_for(version, 3.0)
+async def _wait_for_version(context: ServerContext, version: int) -> None:
+    """Wait briefly for a version in the future; the watch itself then waits without limit."""
+    if version > context.store.version:
+        await context.store.wait_for(version, 3.0)
 
 
 @lru_cache(maxsize=512)
 def _check(query: str) -> None:
-    """Refuse a query that contradicts itself; most watchers ask for the same few, and so do many at once."""
-    check(Request("GET", "", query), watch=True)
+    """Raise Invalid for contradicting options; cached, since many watches have the same query."""
+    check_list_options(Request("GET", "", query), watch=True)
 
 
 @lru_cache(maxsize=512)
-def _terms(query: str) -> _Terms:
+def _watch_options(query: str) -> _WatchOptions:
     request = Request("GET", "", query)
-    version = version_of(request)
+    version = requested_version(request)
     initial = request.flag("sendInitialEvents") if request.parameter("sendInitialEvents") else not version
-    return _Terms(version, initial, request.flag("allowWatchBookmarks"), request.number("timeoutSeconds"))
+    return _WatchOptions(
+        version, initial, request.flag("allowWatchBookmarks"), request.number("timeoutSeconds")
+    )
 
 
-class _Watcher:
-    """One watcher, and the stream that is written to it: a `Feed`."""
+class _Watch:
+    """One watch: the `PushStream` of its encoded events."""
 
     def __init__(
         self,
-        plane: Plane,
+        context: ServerContext,
         target: Target,
-        voice: Voice,
+        encoder: WatchEncoder,
         version: int,
         *,
         initial: bool,
@@ -108,9 +119,9 @@ class _Watcher:
         marks_end: bool,
         timeout: float,
     ) -> None:
-        self._plane = plane
+        self._context = context
         self._target = target
-        self._voice = voice
+        self._encoder = encoder
         self._version = version
         self._initial = initial
         self._bookmarks = bookmarks
@@ -118,10 +129,10 @@ class _Watcher:
         self._timeout = timeout
         self._sink: Sink | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._follower: Follower | None = None
-        self._opening: Iterator[bytes] = iter(())
-        self._until = self._mark_at = 0.0
-        self._ended = self._over = False
+        self._cursor: Cursor | None = None
+        self._initial_chunks: Iterator[bytes] = iter(())
+        self._ends_at = self._bookmark_at = 0.0
+        self._end_requested = self._finished = False
 
     def push_to(self, sink: Sink) -> None:
         self._sink = sink
@@ -130,94 +141,94 @@ class _Watcher:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next bytes of the stream, from the headers' being due to its clean end."""
-        if self._over:
+        """Return the next bytes of the stream."""
+        if self._finished:
             raise StopAsyncIteration
         try:
-            follower = self._follower or self._begin()
-            for chunk in self._opening:
-                if not self._takes(chunk):
+            cursor = self._cursor or self._begin()
+            for chunk in self._initial_chunks:
+                if not self._push_chunk(chunk):
                     return chunk
-            chunk = await self._next(follower)
+            chunk = await self._next(cursor)
         except Gone:
-            self._over = True
-            return error_line(words.expired(self._version, self._plane.store.compacted + 1))
+            self._finished = True
+            return error_line(status_errors.expired(self._version, self._context.store.compacted + 1))
         if not chunk:
-            self._over = True
+            self._finished = True
             raise StopAsyncIteration
         return chunk
 
     async def aclose(self) -> None:
-        self._over = True
+        self._finished = True
 
     def end(self) -> None:
-        """End the stream, as cleanly as its timeout would."""
-        self._ended = True
-        if self._follower is not None:
-            self._follower.end()
+        """End the stream cleanly, as at its timeout."""
+        self._end_requested = True
+        if self._cursor is not None:
+            self._cursor.end()
 
     def retire(self) -> None:
-        """Take note that the kind is no longer served as it was: that ends the stream soon, not at its timeout."""
-        # What happened until now is still told.
+        """End the stream soon, since its kind is no longer served as it was."""
+        # Events until now are still sent.
         if self._loop is not None:
-            self._loop.call_later(_AFTER_KIND, self.end)
+            self._loop.call_later(_REMOVED_KIND_DELAY, self.end)
 
-    def _begin(self) -> Follower:
-        plane, kind, namespace = self._plane, self._target.kind, self._target.namespace or None
+    def _begin(self) -> Cursor:
+        context, kind, namespace = self._context, self._target.kind, self._target.namespace or None
         self._loop = asyncio.get_running_loop()
         now = self._loop.time()
-        self._until = now + self._timeout
-        self._mark_at = self._next_mark(now)
+        self._ends_at = now + self._timeout
+        self._bookmark_at = self._next_bookmark(now)
         if kind.custom:
-            # Those that the server was born with are served for as long as it is.
-            plane.registry.tell_of_its_end(kind, self)
-        listing = plane.store.list(kind.bucket, namespace) if self._initial else None
+            # Built-in kinds are never removed.
+            context.registry.observe(kind, self)
+        listing = context.store.list(kind.bucket, namespace) if self._initial else None
         version = listing.version if listing else self._version
-        self._follower = follower = plane.store.follow(version, kind.bucket, namespace)
-        if self._ended:
-            follower.end()
+        self._cursor = cursor = context.store.watch(version, kind.bucket, namespace)
+        if self._end_requested:
+            cursor.end()
         if listing is not None:
-            self._opening = self._existing(listing)
-        return follower
+            self._initial_chunks = self._initial_events(listing)
+        return cursor
 
-    def _existing(self, listing: Listing) -> Iterator[bytes]:
-        """Yield what is there already, and the mark that this was all."""
+    def _initial_events(self, listing: Listing) -> Iterator[bytes]:
+        """Yield the objects that exist, and the bookmark that ends them."""
         for start in range(0, len(listing.rows), _INITIAL_SLICE):
-            if chunk := self._voice.existing(listing.rows[start : start + _INITIAL_SLICE]):
+            if chunk := self._encoder.existing(listing.rows[start : start + _INITIAL_SLICE]):
                 yield chunk
         if self._marks_end:
-            yield self._voice.bookmark(listing.version, {"k8s.io/initial-events-end": "true"})
+            yield self._encoder.bookmark(listing.version, {"k8s.io/initial-events-end": "true"})
 
-    async def _next(self, follower: Follower) -> bytes:
-        """Return what happened next, or nothing at the end."""
-        clock, until, voice = asyncio.get_running_loop().time, self._until, self._voice
-        # An offer may be turned down, and is then made again: the words have to be the same.
-        offer = self._push if self._sink is not None and voice.repeats else None
+    async def _next(self, cursor: Cursor) -> bytes:
+        """Return the next bytes, empty at the end of the stream."""
+        clock, until, encoder = asyncio.get_running_loop().time, self._ends_at, self._encoder
+        # A batch that is not delivered is encoded again, so encoding must be repeatable.
+        deliver = self._deliver if self._sink is not None and encoder.repeats else None
         while (now := clock()) < until:
-            if now >= self._mark_at:
-                self._mark_at = self._next_mark(now)
-                mark = voice.bookmark(follower.version)
-                if not self._takes(mark):
-                    return mark
-            events = await follower.next(min(self._mark_at, until) - now, offer)
+            if now >= self._bookmark_at:
+                self._bookmark_at = self._next_bookmark(now)
+                bookmark_line = encoder.bookmark(cursor.version)
+                if not self._push_chunk(bookmark_line):
+                    return bookmark_line
+            events = await cursor.next(min(self._bookmark_at, until) - now, deliver)
             if events is None:
                 break
-            if events and (chunk := voice.changes(events)):
+            if events and (chunk := encoder.changes(events)):
                 return chunk
         return b""
 
-    def _push(self, events: Sequence[Event]) -> bool:
-        """Hand over what happened while nobody reads, without anybody's waking up for it."""
-        chunk = self._voice.changes(events)
-        return not chunk or self._takes(chunk)
+    def _deliver(self, events: Sequence[Event]) -> bool:
+        """Push a batch into the sink while the reader waits, without waking its task."""
+        chunk = self._encoder.changes(events)
+        return not chunk or self._push_chunk(chunk)
 
-    def _takes(self, chunk: bytes) -> bool:
-        """Hand something over at once, if there is somebody who takes it."""
+    def _push_chunk(self, chunk: bytes) -> bool:
+        """Push bytes into the sink; false if there is none or it is paused."""
         return self._sink is not None and self._sink(chunk)
 
-    def _next_mark(self, now: float) -> float:
-        """Return when the next bookmark is due: regularly, and once more shortly before the end."""
-        end = self._until
-        if not self._bookmarks or now >= end - _BEFORE_END:
+    def _next_bookmark(self, now: float) -> float:
+        """Return when the next bookmark is due: periodically, and once shortly before the end."""
+        end = self._ends_at
+        if not self._bookmarks or now >= end - _LAST_BOOKMARK_BEFORE:
             return end
-        return min(now + _BOOKMARK_EVERY, end - _BEFORE_END)
+        return min(now + _BOOKMARK_EVERY, end - _LAST_BOOKMARK_BEFORE)

@@ -1,4 +1,4 @@
-"""One object's life on paper: stages planned and carried out on a dict, with a clock wound from one to the next."""
+"""The lifecycle of one object in memory: stages planned and executed on a dict, with a clock that moves to the next."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -8,12 +8,12 @@ from typing import Any
 
 from lamina.actors.stages import Stage
 from lamina.actors.stages.controller import View, plan
-from lamina.core.plan import Delete, Emit, Patch
-from lamina.core.questions import Answers
+from lamina.control_plane.load_stages import load_stages
+from lamina.core.model.plan import Delete, Emit, Patch
+from lamina.core.model.queries import Answers
 from lamina.objects import conditions, meta
 from lamina.objects.times import stamp
 from lamina.objects.types import GroupKind, Made, Obj
-from lamina.stages import load_stages
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DEFAULTS = load_stages()
@@ -98,7 +98,7 @@ class Life:
                     self.obj["metadata"]["deletionGracePeriodSeconds"] = 0
                 case _:
                     raise AssertionError(f"a stage does not {action}")
-        return planned.look_again
+        return planned.requeue_after
 
     def pass_time(self, seconds: float) -> "Life":
         """Wind the clock, stopping wherever something is due; what was done leaves nothing else to do."""

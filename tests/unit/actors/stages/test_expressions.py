@@ -1,10 +1,10 @@
-"""Where in an object values are found."""
+"""Path expressions of stages."""
 
 from typing import Any
 
 import pytest
 
-from lamina.actors.stages.expression import parse
+from lamina.actors.stages.path import parse
 
 OBJ = {
     "metadata": {"name": "web", "annotations": {"sim/ready-after": "30s"}},
@@ -40,5 +40,5 @@ def test_an_expression_leads_to_values(text: str, found: list[Any]) -> None:
 
 @pytest.mark.parametrize("text", ["", "name", ".a.b!", '.a | select(.b != "x")', ".a | ", "containers.name"])
 def test_what_is_no_path_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="not a path"):
         parse(text, ("container",))

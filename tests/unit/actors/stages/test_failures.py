@@ -1,11 +1,11 @@
-"""Pods that fail because an object says so."""
+"""Simulated failures of pods, by a ConfigMap."""
 
 import json
 from typing import Any
 
 import pytest
 
-from lamina.actors.stages.failures import Failure, How, afflicted, failures_in
+from lamina.actors.stages.failures import Failure, FailureMode, failures_in, with_failures
 from lamina.objects import meta
 from lamina.objects.types import Made
 from tests.unit.actors.stages.life import Life, container, pod
@@ -16,7 +16,7 @@ def saying(**entries: Any) -> Made:
     return {"metadata": {"name": "sim-failures", "namespace": "kube-system"}, "data": data}
 
 
-def failure(image: str = "web", share: float = 1.0, how: How = How.CRASH) -> Failure:
+def failure(image: str = "web", share: float = 1.0, how: FailureMode = FailureMode.CRASH) -> Failure:
     return Failure(name="f", image=image, share=share, how=how)
 
 
@@ -24,13 +24,13 @@ def test_an_entry_is_a_failure() -> None:
     found = failures_in(saying(a={"image": "web:2", "share": "20%", "how": "unready"}, b={"image": "web"}))
 
     assert found == (
-        Failure(name="a", image="web:2", share=0.2, how=How.UNREADY),
-        Failure(name="b", image="web", share=1.0, how=How.CRASH),
+        Failure(name="a", image="web:2", share=0.2, how=FailureMode.UNREADY),
+        Failure(name="b", image="web", share=1.0, how=FailureMode.CRASH),
     )
 
 
 @pytest.mark.parametrize("entry", ["", "[]", "nonsense", {}, {"image": 3}, {"image": "web", "how": "softly"}])
-def test_what_makes_no_sense_is_nobodys_failure(entry: Any) -> None:
+def test_an_invalid_entry_is_no_failure(entry: Any) -> None:
     assert failures_in(saying(a=entry)) == ()
     assert failures_in(None) == ()
 
@@ -49,26 +49,26 @@ def test_what_makes_no_sense_is_nobodys_failure(entry: Any) -> None:
 def test_an_image_is_named_with_or_without_its_tag_or_by_a_pattern(
     pattern: str, image: str, hit: bool
 ) -> None:
-    assert failure(pattern).hits(pod(container(image))) is hit
+    assert failure(pattern).affects(pod(container(image))) is hit
 
 
 def test_a_share_is_always_the_same_pods() -> None:
     pods = [pod(container("web:1"), uid=f"uid-{number}") for number in range(500)]
 
-    hit = [failure(share=0.2).hits(one) for one in pods]
+    hit = [failure(share=0.2).affects(one) for one in pods]
 
-    assert hit == [failure(share=0.2).hits(one) for one in pods]
+    assert hit == [failure(share=0.2).affects(one) for one in pods]
     assert 60 < sum(hit) < 140
 
 
 @pytest.mark.parametrize(
-    ("how", "state", "is_ready"), [(How.CRASH, "waiting CrashLoopBackOff", False), (How.UNREADY, "running", False)]
+    ("how", "state", "is_ready"), [(FailureMode.CRASH, "waiting CrashLoopBackOff", False), (FailureMode.UNREADY, "running", False)]
 )  # fmt: skip
-def test_pods_that_run_already_fail_and_recover(how: How, state: str, is_ready: bool) -> None:
+def test_pods_that_run_already_fail_and_recover(how: FailureMode, state: str, is_ready: bool) -> None:
     life = Life(pod(container("web:1"))).pass_time(60)
     assert life.is_ready
 
-    life.obj = dict(afflicted(life.obj, [failure(how=how)]))
+    life.obj = dict(with_failures(life.obj, [failure(how=how)]))
     life.pass_time(60)
     assert (life.state(), life.is_ready) == (state, is_ready)
 
@@ -80,6 +80,6 @@ def test_pods_that_run_already_fail_and_recover(how: How, state: str, is_ready: 
 def test_what_a_pod_asks_for_itself_stands() -> None:
     own = pod(container("web:1"), annotations={"sim/crash-share": "0"})
 
-    assert meta.annotations(afflicted(own, [failure()])) == {"sim/crash-share": "0"}
+    assert meta.annotations(with_failures(own, [failure()])) == {"sim/crash-share": "0"}
     other = pod(container("db:1"))
-    assert afflicted(other, [failure()]) is other
+    assert with_failures(other, [failure()]) is other

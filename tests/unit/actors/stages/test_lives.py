@@ -1,4 +1,4 @@
-"""What pods go through with the stages that come with the program."""
+"""The lifecycle of pods with the default stages."""
 
 from datetime import timedelta
 from typing import Any
@@ -351,7 +351,7 @@ def test_a_deleted_pod_is_gone_at_once(grace: int) -> None:
     assert ("Killing", "Stopping container c") in life.events
 
 
-def test_a_deleted_pod_that_somebody_holds_says_how_it_ended_and_waits() -> None:
+def test_a_deleted_pod_with_a_finalizer_says_how_it_ended_and_waits() -> None:
     life = Life(pod(policy="Never", annotations={"sim/complete-after": "1h"})).pass_time(5)
     life.obj["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
 

@@ -1,4 +1,4 @@
-"""Stages from data, and what is said about those that make no sense."""
+"""Parsing of stages, and the errors of invalid ones."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from lamina.actors.stages import read_stages
+from lamina.control_plane.load_stages import load_stages
 from lamina.errors import SettingsError
 from lamina.objects.types import GroupKind
-from lamina.stages import load_stages
 from tests.unit.actors.stages.life import Life
 
 
@@ -32,19 +32,19 @@ def test_a_stage_says_which_kind_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
-        ("text", "mine: document 1 is no Stage"),
-        ({"kind": "Pod"}, "mine: document 1 is no Stage"),
+        ("text", "mine: document 1 is not a Stage"),
+        ({"kind": "Pod"}, "mine: document 1 is not a Stage"),
         ({**manifest(), "apiVersion": "v1"}, "mine: document 1: apiVersion: expected kwok.x-k8s.io/v1alpha1, got 'v1'"),
-        ({**manifest(), "metadata": {}}, "mine: document 1: metadata.name: a stage has a name"),
-        (manifest(resourceRef={}), "mine: stage one: spec.resourceRef.kind: a stage is for a kind"),
+        ({**manifest(), "metadata": {}}, "mine: document 1: metadata.name: a stage needs a name"),
+        (manifest(resourceRef={}), "mine: stage one: spec.resourceRef.kind: a stage needs a kind"),
         (manifest(wait=1), "mine: stage one: spec: there is no field wait; fields are resourceRef, selector, weight, "
                            "delay, next, immediateNextStage"),
-        (manifest(weight="much"), "mine: stage one: spec.weight: expected a whole number, got 'much'"),
+        (manifest(weight="much"), "mine: stage one: spec.weight: expected an integer, got 'much'"),
         (manifest(delay={"durationMilliseconds": "few"}),
             "mine: stage one: spec.delay.durationMilliseconds: expected a number of milliseconds, got 'few'"),
         (manifest(delay={"durationFrom": {"expressionFrom": "annotations"}}),
-            "mine: stage one: spec.delay.durationFrom.expressionFrom: 'annotations' is no path: it begins with neither "
-            "a dot nor a name that is known here"),
+            "mine: stage one: spec.delay.durationFrom.expressionFrom: 'annotations' is not a path: it begins with neither "
+            "a dot nor a known name"),
         (manifest(selector={"matchExpressions": [{"key": ".status.phase", "operator": "Is", "values": ["x"]}]}),
             "mine: stage one: spec.selector.matchExpressions[0].operator: expected one of In, NotIn, Exists, "
             "DoesNotExist, Like, NotLike, got 'Is'"),
@@ -55,10 +55,10 @@ def test_a_stage_says_which_kind_it_is_for() -> None:
         (manifest(selector={"share": "few"}),
             "mine: stage one: spec.selector.share: expected a share such as 20% or 0.2, got 'few'"),
         (manifest(next={"statusTemplate": "phase: {{ .x }}"}),
-            "mine: stage one: spec.next.statusTemplate: expected a mapping; a text is a Go template, which is not "
-            "understood here (docs/concepts/workloads.md says what is)"),
+            "mine: stage one: spec.next.statusTemplate: expected a mapping; a string is a Go template, which is not "
+            "supported (docs/concepts/workloads.md says what is)"),
         (manifest(next={"statusTemplate": {"phase": "{{ .x }}"}}),
-            "mine: stage one: spec.next.statusTemplate.phase: Go templates are not understood here; see "
+            "mine: stage one: spec.next.statusTemplate.phase: Go templates are not supported; see "
             "docs/concepts/workloads.md"),
         (manifest(next={"statusTemplate": {"a": [{"b": {"$when": 1}}]}}),
             "mine: stage one: spec.next.statusTemplate.a[0].b: there is no form $when; forms are $from, $text, "
@@ -86,10 +86,10 @@ def test_a_file_that_is_not_there_or_holds_no_stage_is_refused(tmp_path: Path) -
     with pytest.raises(SettingsError, match="cannot read stages from"):
         load_stages(tmp_path / "none.yaml")
     (tmp_path / "empty.yaml").write_text("# nothing\n")
-    with pytest.raises(SettingsError, match="there is no stage in it"):
+    with pytest.raises(SettingsError, match="the file has no stage"):
         load_stages(tmp_path / "empty.yaml")
     (tmp_path / "broken.yaml").write_text("{")
-    with pytest.raises(SettingsError, match="is no YAML"):
+    with pytest.raises(SettingsError, match="is not valid YAML"):
         load_stages(tmp_path / "broken.yaml")
 
 
@@ -195,7 +195,7 @@ def test_stages_that_lead_in_a_circle_are_told_of() -> None:
         selector = {"matchExpressions": [{"key": ".status.phase", "operator": "NotIn", "values": [before]}]}
         return manifest(name, selector=selector, next={"statusTemplate": {"phase": after}})
 
-    with pytest.raises(SettingsError, match="stages lead widget w in a circle: there, back"):
+    with pytest.raises(SettingsError, match="the stages of widget w form a cycle: there, back"):
         live(widget(), step("there", "There", "There"), step("back", "Back", "Back")).step()
 
 

@@ -1,4 +1,4 @@
-"""Deployments and sets of pods on paper, and what a kubelet would do to the pods."""
+"""Deployments and ReplicaSets in a simulated cluster, with the actions of a kubelet."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -6,12 +6,12 @@ from typing import Any
 
 from lamina.actors.workloads.deployment import DEPLOYMENTS
 from lamina.actors.workloads.replicaset import REPLICA_SETS
-from lamina.core.plan import Emit
+from lamina.core.model.plan import Emit
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper import Paper, settle
-from lamina.paper.kinds import DEPLOYMENT, POD, REPLICA_SET, make
+from lamina.simulation import SimulatedCluster, settle
+from lamina.simulation.cluster.kinds import DEPLOYMENT, POD, REPLICA_SET, make
 
 NAMESPACE = "default"
 LABELS = {"app": "web"}
@@ -54,27 +54,27 @@ WEB = Ref("apps/v1", "Deployment", NAMESPACE, "web")
 SET = Ref("apps/v1", "ReplicaSet", NAMESPACE, "web")
 
 
-def run(paper: Paper, **options: Any) -> None:
+def run(cluster: SimulatedCluster, **options: Any) -> None:
     """Let the controllers of Deployments and ReplicaSets do what there is to do."""
-    settle(paper, DEPLOYMENTS, REPLICA_SETS, **options)
+    settle(cluster, DEPLOYMENTS, REPLICA_SETS, **options)
 
 
-def pods(paper: Paper) -> list[Made]:
-    return sorted(paper.listed(POD), key=meta.name)
+def pods(cluster: SimulatedCluster) -> list[Made]:
+    return sorted(cluster.listed(POD), key=meta.name)
 
 
-def active_pods(paper: Paper) -> list[Made]:
-    return [pod for pod in pods(paper) if not meta.is_deleting(pod)]
+def active_pods(cluster: SimulatedCluster) -> list[Made]:
+    return [pod for pod in pods(cluster) if not meta.is_deleting(pod)]
 
 
-def become(paper: Paper, pod: Obj, *, ready: bool = True) -> None:
+def become(cluster: SimulatedCluster, pod: Obj, *, ready: bool = True) -> None:
     """Have a pod placed and running, and ready or not."""
     condition = {
         "type": "Ready",
         "status": "True" if ready else "False",
-        "lastTransitionTime": stamp(paper.now),
+        "lastTransitionTime": stamp(cluster.now),
     }
-    paper.patch(
+    cluster.patch(
         meta.ref(pod),
         {"spec": {"nodeName": "sim-0"}, "status": {"phase": "Running", "conditions": [condition]}},
     )
@@ -90,55 +90,59 @@ def everything_well(image: str) -> bool:
 
 
 def live(
-    paper: Paper, well: Callable[[str], bool] = everything_well, *, rounds: int = 60, **options: Any
+    cluster: SimulatedCluster,
+    well: Callable[[str], bool] = everything_well,
+    *,
+    rounds: int = 60,
+    **options: Any,
 ) -> None:
     """Let controllers and pods take turns until nothing changes: pods of images that are well become ready."""
     for _ in range(rounds):
-        run(paper, **options)
-        before = paper.version
-        for pod in pods(paper):
+        run(cluster, **options)
+        before = cluster.version
+        for pod in pods(cluster):
             if meta.is_deleting(pod):
-                paper.delete(meta.ref(pod), grace=0)
+                cluster.delete(meta.ref(pod), grace=0)
             elif not is_ready(pod) and well(pod["spec"]["containers"][0]["image"]):
-                become(paper, pod)
-        if paper.version == before:
+                become(cluster, pod)
+        if cluster.version == before:
             return
-    raise AssertionError("nobody comes to rest")
+    raise AssertionError("the controllers do not settle")
 
 
-def pass_time(paper: Paper, **span: float) -> None:
-    paper.now += timedelta(**span)
+def pass_time(cluster: SimulatedCluster, **span: float) -> None:
+    cluster.now += timedelta(**span)
 
 
-def sets(paper: Paper) -> dict[str, Made]:
+def sets(cluster: SimulatedCluster) -> dict[str, Made]:
     """Return the ReplicaSets by their revision."""
     numbered = {
         meta.annotations(one).get("deployment.kubernetes.io/revision", "?"): one
-        for one in paper.listed(REPLICA_SET)
+        for one in cluster.listed(REPLICA_SET)
     }
     return dict(sorted(numbered.items()))
 
 
-def sizes(paper: Paper) -> dict[str, int]:
-    return {number: one["spec"]["replicas"] for number, one in sets(paper).items()}
+def sizes(cluster: SimulatedCluster) -> dict[str, int]:
+    return {number: one["spec"]["replicas"] for number, one in sets(cluster).items()}
 
 
-def edit(paper: Paper, image: str | None = None, **spec: Any) -> Made:
+def edit(cluster: SimulatedCluster, image: str | None = None, **spec: Any) -> Made:
     """Change the image of the Deployment `web`, or other fields of its spec."""
     patch: Made = dict(spec)
     if image is not None:
         patch["template"] = template(image)
-    return paper.patch(WEB, {"spec": patch})
+    return cluster.patch(WEB, {"spec": patch})
 
 
-def condition(paper: Paper, name: str, ref: Ref = WEB) -> Made:
-    conditions = paper.get(ref).get("status", {}).get("conditions") or ()
+def condition(cluster: SimulatedCluster, name: str, ref: Ref = WEB) -> Made:
+    conditions = cluster.get(ref).get("status", {}).get("conditions") or ()
     return next((dict(one) for one in conditions if one["type"] == name), {})
 
 
-def told(paper: Paper, reason: str = "") -> list[str]:
+def event_messages(cluster: SimulatedCluster, reason: str = "") -> list[str]:
     """Return what was told, in order."""
-    events = [action.event for action in paper.journal if isinstance(action, Emit)]
+    events = [action.event for action in cluster.journal if isinstance(action, Emit)]
     return [event["message"] for event in events if reason in ("", event["reason"])]
 
 

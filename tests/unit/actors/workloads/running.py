@@ -1,4 +1,4 @@
-"""Stateful sets, daemon sets, jobs and cron jobs on paper, and a kubelet that does as it is told."""
+"""StatefulSets, DaemonSets, Jobs and CronJobs in a simulated cluster, with the actions of a kubelet."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,12 +9,12 @@ from lamina.actors.workloads.daemonset import DAEMON_SETS
 from lamina.actors.workloads.job import JOBS
 from lamina.actors.workloads.job_expiry import JOB_EXPIRY, JOB_LEFTOVERS
 from lamina.actors.workloads.statefulset import STATEFUL_SETS
-from lamina.core.plan import Emit
+from lamina.core.model.plan import Emit
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper import Paper, settle
-from lamina.paper.kinds import CRON_JOB, DAEMON_SET, JOB, NODE, POD, STATEFUL_SET, make
+from lamina.simulation import SimulatedCluster, settle
+from lamina.simulation.cluster.kinds import CRON_JOB, DAEMON_SET, JOB, NODE, POD, STATEFUL_SET, make
 
 CONTROLLERS = (
     (STATEFUL_SETS, "StatefulSet"),
@@ -30,7 +30,7 @@ DAEMON = Ref("apps/v1", "DaemonSet", "default", "agent")
 TASK = Ref("batch/v1", "Job", "default", "task")
 TICK = Ref("batch/v1", "CronJob", "default", "tick")
 
-Kubelet = Callable[[Paper, Obj], None]
+Kubelet = Callable[[SimulatedCluster, Obj], None]
 
 
 def template(app: str, image: str, **spec: Any) -> Made:
@@ -101,23 +101,25 @@ def cron_job(schedule: str = "* * * * *", **spec: Any) -> Made:
     return make(CRON_JOB, "tick", spec=fields)
 
 
-def nodes(paper: Paper, *names: str, **labels: str) -> None:
+def nodes(cluster: SimulatedCluster, *names: str, **labels: str) -> None:
     for name in names:
-        paper.create(make(NODE, name, labels=labels, spec={}))
+        cluster.create(make(NODE, name, labels=labels, spec={}))
 
 
 # ── what a kubelet does with a pod ──
 
 
-def become(paper: Paper, pod: Obj, phase: str, *, ready: bool = False, code: int | None = None) -> None:
+def become(
+    cluster: SimulatedCluster, pod: Obj, phase: str, *, ready: bool = False, code: int | None = None
+) -> None:
     """Have a pod reach a phase, on the node it was made for."""
-    condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": stamp(paper.now)}
+    condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": stamp(cluster.now)}
     status: Made = {"phase": phase, "conditions": [condition]}
     if code is not None:
-        terminated = {"exitCode": code, "finishedAt": stamp(paper.now)}
+        terminated = {"exitCode": code, "finishedAt": stamp(cluster.now)}
         status["containerStatuses"] = [{"name": "main", "state": {"terminated": terminated}}]
     patch = {"spec": {"nodeName": pod["spec"].get("nodeName") or _target(pod)}, "status": status}
-    paper.patch(meta.ref(pod), patch)
+    cluster.patch(meta.ref(pod), patch)
 
 
 def _target(pod: Obj) -> str:
@@ -129,90 +131,90 @@ def _target(pod: Obj) -> str:
     return "sim-0"
 
 
-def well(paper: Paper, pod: Obj) -> None:
+def well(cluster: SimulatedCluster, pod: Obj) -> None:
     """Run a pod and have it ready."""
-    become(paper, pod, "Running", ready=True)
+    become(cluster, pod, "Running", ready=True)
 
 
-def succeed(paper: Paper, pod: Obj) -> None:
-    become(paper, pod, "Succeeded", code=0)
+def succeed(cluster: SimulatedCluster, pod: Obj) -> None:
+    become(cluster, pod, "Succeeded", code=0)
 
 
-def fail(paper: Paper, pod: Obj) -> None:
-    become(paper, pod, "Failed", code=1)
+def fail(cluster: SimulatedCluster, pod: Obj) -> None:
+    become(cluster, pod, "Failed", code=1)
 
 
 def only(fine: Callable[[Obj], bool], then: Kubelet = well) -> Kubelet:
     """Return a kubelet that runs some pods and leaves the others as they are."""
 
-    def kubelet(paper: Paper, pod: Obj) -> None:
+    def kubelet(cluster: SimulatedCluster, pod: Obj) -> None:
         if fine(pod):
-            then(paper, pod)
+            then(cluster, pod)
 
     return kubelet
 
 
-def run(paper: Paper, **options: Any) -> None:
+def run(cluster: SimulatedCluster, **options: Any) -> None:
     """Let the controllers of whatever there is do what there is to do."""
-    kinds = {ref.kind for ref in paper.objects}
-    settle(paper, *(one for one, kind in CONTROLLERS if kind in kinds), **options)
+    kinds = {ref.kind for ref in cluster.objects}
+    settle(cluster, *(one for one, kind in CONTROLLERS if kind in kinds), **options)
 
 
-def live(paper: Paper, kubelet: Kubelet = well, *, rounds: int = 100, **options: Any) -> None:
+def live(cluster: SimulatedCluster, kubelet: Kubelet = well, *, rounds: int = 100, **options: Any) -> None:
     """Let controllers and the kubelet take turns until nothing changes."""
     for _ in range(rounds):
-        run(paper, **options)
-        before = paper.version
-        for pod in pods(paper):
-            attend(paper, pod, kubelet)
-        if paper.version == before:
+        run(cluster, **options)
+        before = cluster.version
+        for pod in pods(cluster):
+            attend(cluster, pod, kubelet)
+        if cluster.version == before:
             return
-    raise AssertionError("nobody comes to rest")
+    raise AssertionError("the controllers do not settle")
 
 
-def attend(paper: Paper, pod: Obj, kubelet: Kubelet) -> None:
+def attend(cluster: SimulatedCluster, pod: Obj, kubelet: Kubelet) -> None:
     """Do for a pod what a kubelet would do next: let it go, or run it."""
     if meta.is_deleting(pod):
         if (pod.get("status") or {}).get("phase") in ("Pending", "Running", None) and meta.finalizers(pod):
-            become(paper, pod, "Failed", code=137)
+            become(cluster, pod, "Failed", code=137)
         elif not meta.finalizers(pod):
-            paper.delete(meta.ref(pod), grace=0)
+            cluster.delete(meta.ref(pod), grace=0)
     elif (pod.get("status") or {}).get("phase") is None:
-        kubelet(paper, pod)
+        kubelet(cluster, pod)
 
 
 # ── what there is to see ──
 
 
-def pods(paper: Paper) -> list[Made]:
-    return sorted(paper.listed(POD), key=meta.name)
+def pods(cluster: SimulatedCluster) -> list[Made]:
+    return sorted(cluster.listed(POD), key=meta.name)
 
 
-def names(paper: Paper) -> list[str]:
-    return [meta.name(pod) for pod in pods(paper)]
+def names(cluster: SimulatedCluster) -> list[str]:
+    return [meta.name(pod) for pod in pods(cluster)]
 
 
-def images(paper: Paper) -> dict[str, str]:
-    return {meta.name(pod): pod["spec"]["containers"][0]["image"] for pod in pods(paper)}
+def images(cluster: SimulatedCluster) -> dict[str, str]:
+    return {meta.name(pod): pod["spec"]["containers"][0]["image"] for pod in pods(cluster)}
 
 
-def status(paper: Paper, ref: Ref) -> Made:
-    found: Made = paper.get(ref).get("status") or {}
+def status(cluster: SimulatedCluster, ref: Ref) -> Made:
+    found: Made = cluster.get(ref).get("status") or {}
     return found
 
 
-def conditions(paper: Paper, ref: Ref) -> list[tuple[str, str, str]]:
+def conditions(cluster: SimulatedCluster, ref: Ref) -> list[tuple[str, str, str]]:
     return [
         (one["type"], one["status"], one.get("reason", ""))
-        for one in status(paper, ref).get("conditions") or ()
+        for one in status(cluster, ref).get("conditions") or ()
     ]
 
 
-def told(paper: Paper, reason: str = "") -> list[str]:
+def event_messages(cluster: SimulatedCluster, reason: str = "") -> list[str]:
     """Return what was told, in order."""
-    events = [action.event for action in paper.journal if isinstance(action, Emit)]
+    events = [action.event for action in cluster.journal if isinstance(action, Emit)]
     return [event["message"] for event in events if reason in ("", event["reason"])]
 
 
-def wind(paper: Paper, **span: float) -> None:
-    paper.now += timedelta(**span)
+def wind(cluster: SimulatedCluster, **span: float) -> None:
+    cluster.now += timedelta(**span)

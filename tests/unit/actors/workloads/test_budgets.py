@@ -1,4 +1,4 @@
-"""Budgets of disruption, told on paper."""
+"""PodDisruptionBudgets in a simulated cluster."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,8 +10,8 @@ from lamina.objects import meta
 from lamina.objects.conditions import find
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
-from lamina.paper import Paper, planned, settle
-from lamina.paper.kinds import BUDGET, DEPLOYMENT, EVENT, POD, REPLICA_SET, WIDGET, make
+from lamina.simulation import SimulatedCluster, planned, settle
+from lamina.simulation.cluster.kinds import BUDGET, DEPLOYMENT, EVENT, POD, REPLICA_SET, WIDGET, make
 
 REF = Ref("policy/v1", "PodDisruptionBudget", "default", "b")
 
@@ -30,13 +30,13 @@ def pod(name: str, *owners: Made, ready: bool = True, **fields: Any) -> Made:
     )
 
 
-def replica_set(paper: Paper, replicas: int, *owners: Made, name: str = "rs") -> Made:
+def replica_set(cluster: SimulatedCluster, replicas: int, *owners: Made, name: str = "rs") -> Made:
     refs = [meta.owner_ref(owner, controller=True) for owner in owners]
-    return paper.create(make(REPLICA_SET, name, ownerReferences=refs, spec={"replicas": replicas}))
+    return cluster.create(make(REPLICA_SET, name, ownerReferences=refs, spec={"replicas": replicas}))
 
 
-def status_of(paper: Paper) -> tuple[int, int, int, int]:
-    status = paper.get(REF)["status"]
+def status_of(cluster: SimulatedCluster) -> tuple[int, int, int, int]:
+    status = cluster.get(REF)["status"]
     return (
         status["currentHealthy"],
         status["desiredHealthy"],
@@ -62,7 +62,7 @@ def status_of(paper: Paper) -> tuple[int, int, int, int]:
         "one has to stay",
         "all have to",
         "too few are well",
-        "nobody is there",
+        "no pods",
         "half of five, rounded up",
         "one may go",
         "half of five may, rounded up",
@@ -71,100 +71,100 @@ def status_of(paper: Paper) -> tuple[int, int, int, int]:
     ],
 )  # fmt: skip
 def test_a_budget_counts(spec: Made, ready: int, unready: int, told: tuple[int, ...]) -> None:
-    paper = Paper()
-    paper.create(budget(**spec))
-    owner = replica_set(paper, 5)
+    cluster = SimulatedCluster()
+    cluster.create(budget(**spec))
+    owner = replica_set(cluster, 5)
     for number in range(ready + unready):
-        paper.create(pod(f"p-{number}", owner, ready=number < ready))
+        cluster.create(pod(f"p-{number}", owner, ready=number < ready))
 
-    settle(paper, BUDGETS)
+    settle(cluster, BUDGETS)
 
-    assert status_of(paper) == told
+    assert status_of(cluster) == told
 
 
 def test_the_scale_of_a_replica_set_is_that_of_its_deployment() -> None:
-    paper = Paper()
-    paper.create(budget(maxUnavailable=1))
-    deployment = paper.create(make(DEPLOYMENT, "d", spec={"replicas": 4}))
+    cluster = SimulatedCluster()
+    cluster.create(budget(maxUnavailable=1))
+    deployment = cluster.create(make(DEPLOYMENT, "d", spec={"replicas": 4}))
     for name, replicas in (("old", 1), ("new", 3)):
-        owner = replica_set(paper, replicas, deployment, name=name)
-        paper.create(pod(f"{name}-pod", owner))
-    settle(paper, BUDGETS)
-    assert paper.get(REF)["status"]["expectedPods"] == 8
+        owner = replica_set(cluster, replicas, deployment, name=name)
+        cluster.create(pod(f"{name}-pod", owner))
+    settle(cluster, BUDGETS)
+    assert cluster.get(REF)["status"]["expectedPods"] == 8
 
-    paper.patch(meta.ref(deployment), {"spec": {"replicas": 1}})
-    settle(paper, BUDGETS)
+    cluster.patch(meta.ref(deployment), {"spec": {"replicas": 1}})
+    settle(cluster, BUDGETS)
 
-    assert paper.get(REF)["status"]["expectedPods"] == 2
+    assert cluster.get(REF)["status"]["expectedPods"] == 2
 
 
-def test_a_scale_that_cannot_be_found_spares_nobody_and_says_why() -> None:
-    paper = Paper()
-    paper.create(budget(maxUnavailable=1))
-    paper.create(pod("p", paper.create(make(WIDGET, "w"))))
+def test_a_scale_that_cannot_be_found_allows_no_disruption_and_says_why() -> None:
+    cluster = SimulatedCluster()
+    cluster.create(budget(maxUnavailable=1))
+    cluster.create(pod("p", cluster.create(make(WIDGET, "w"))))
 
-    settle(paper, BUDGETS)
+    settle(cluster, BUDGETS)
 
-    status = paper.get(REF)["status"]
+    status = cluster.get(REF)["status"]
     said = find(status["conditions"], "DisruptionAllowed")
     assert said is not None
     assert (said["status"], said["reason"]) == ("False", "SyncFailed")
     assert said["message"] == "widgets.ex.example.com does not implement the scale subresource"
     assert status["disruptionsAllowed"] == 0
-    assert "CalculateExpectedPodCountFailed" in [one["reason"] for one in paper.listed(EVENT)]
+    assert "CalculateExpectedPodCountFailed" in [one["reason"] for one in cluster.listed(EVENT)]
 
 
 def test_an_eviction_that_is_under_way_counts_until_its_pod_goes_or_should_have() -> None:
-    paper = Paper()
-    paper.create(budget(minAvailable=1))
+    cluster = SimulatedCluster()
+    cluster.create(budget(minAvailable=1))
     for name in "abc":
-        paper.create(pod(name))
-    settle(paper, BUDGETS)
-    noted = {"a": stamp(paper.now), "b": stamp(paper.now), "gone": stamp(paper.now)}
-    paper.patch(REF, {"status": {"disruptionsAllowed": 0, "disruptedPods": noted}})
+        cluster.create(pod(name))
+    settle(cluster, BUDGETS)
+    noted = {"a": stamp(cluster.now), "b": stamp(cluster.now), "gone": stamp(cluster.now)}
+    cluster.patch(REF, {"status": {"disruptionsAllowed": 0, "disruptedPods": noted}})
 
-    settle(paper, BUDGETS)
-    assert status_of(paper) == (1, 1, 3, 0)
-    assert set(paper.get(REF)["status"]["disruptedPods"]) == {"a", "b"}
-    assert planned(paper, BUDGETS, REF).look_again == timedelta(minutes=2)
+    settle(cluster, BUDGETS)
+    assert status_of(cluster) == (1, 1, 3, 0)
+    assert set(cluster.get(REF)["status"]["disruptedPods"]) == {"a", "b"}
+    assert planned(cluster, BUDGETS, REF).requeue_after == timedelta(minutes=2)
 
-    paper.now += timedelta(minutes=3)
-    settle(paper, BUDGETS)
-    assert status_of(paper) == (3, 1, 3, 2)
-    assert "disruptedPods" not in paper.get(REF)["status"]
+    cluster.now += timedelta(minutes=3)
+    settle(cluster, BUDGETS)
+    assert status_of(cluster) == (3, 1, 3, 2)
+    assert "disruptedPods" not in cluster.get(REF)["status"]
 
 
 def test_a_pod_that_was_to_go_and_did_not_takes_it_back() -> None:
-    paper = Paper()
-    said = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": stamp(paper.now)}
-    paper.create(pod("p", status={"phase": "Running", "conditions": [said]}))
+    cluster = SimulatedCluster()
+    said = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": stamp(cluster.now)}
+    cluster.create(pod("p", status={"phase": "Running", "conditions": [said]}))
     ref = Ref("v1", "Pod", "default", "p")
-    assert planned(paper, BUDGETS, ref).look_again == timedelta(minutes=2)
+    assert planned(cluster, BUDGETS, ref).requeue_after == timedelta(minutes=2)
 
-    paper.now += timedelta(minutes=2)
-    settle(paper, BUDGETS)
+    cluster.now += timedelta(minutes=2)
+    settle(cluster, BUDGETS)
 
-    assert [one["status"] for one in paper.get(ref)["status"]["conditions"]] == ["False"]
+    assert [one["status"] for one in cluster.get(ref)["status"]["conditions"]] == ["False"]
 
 
-def test_a_budget_without_a_selector_covers_nobody_and_an_empty_one_everybody() -> None:
+def test_a_budget_without_a_selector_covers_no_pods_and_an_empty_one_all() -> None:
     for selector, many in ((None, 0), ({}, 2)):
-        paper = Paper()
-        paper.create(budget(minAvailable=0, selector=selector))
-        paper.create(pod("a"))
-        paper.create({**pod("b"), "metadata": {"name": "b", "namespace": "default"}})
+        cluster = SimulatedCluster()
+        cluster.create(budget(minAvailable=0, selector=selector))
+        cluster.create(pod("a"))
+        cluster.create({**pod("b"), "metadata": {"name": "b", "namespace": "default"}})
 
-        settle(paper, BUDGETS)
+        settle(cluster, BUDGETS)
 
-        assert paper.get(REF)["status"]["expectedPods"] == many
+        assert cluster.get(REF)["status"]["expectedPods"] == many
 
 
-def test_pods_that_nobody_manages_are_told_of() -> None:
-    paper = Paper()
-    paper.create(budget(maxUnavailable=1))
-    paper.create(pod("a"))
+def test_unmanaged_pods_are_reported() -> None:
+    cluster = SimulatedCluster()
+    cluster.create(budget(maxUnavailable=1))
+    cluster.create(pod("a"))
 
-    settle(paper, BUDGETS)
+    settle(cluster, BUDGETS)
 
-    assert [one["reason"] for one in paper.listed(EVENT)] == ["UnmanagedPods"]
-    assert status_of(paper) == (1, 0, 0, 0)
+    assert [one["reason"] for one in cluster.listed(EVENT)] == ["UnmanagedPods"]
+    assert status_of(cluster) == (1, 0, 0, 0)

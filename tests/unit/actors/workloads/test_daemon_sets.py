@@ -1,4 +1,4 @@
-"""Daemon sets: a pod on every node that is meant to have one."""
+"""DaemonSets: a pod on every eligible node."""
 
 from random import Random
 from typing import Any
@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.actors.workloads.daemonset_moves import by_node, limits
-from lamina.actors.workloads.daemonset_nodes import Standing, node_of, standing, tolerations_of
+from lamina.actors.workloads.daemonset_nodes import Eligibility, eligibility, node_of, tolerations_of
+from lamina.actors.workloads.daemonset_sync import by_node, limits
 from lamina.objects import meta
 from lamina.objects.types import Made
-from lamina.paper import Crashed, Paper
-from lamina.paper.kinds import CONTROLLER_REVISION, NODE, POD, make
+from lamina.simulation import Crashed, SimulatedCluster
+from lamina.simulation.cluster.kinds import CONTROLLER_REVISION, NODE, POD, make
 from tests.unit.actors.workloads.running import (
     DAEMON,
     attend,
     become,
     daemon_set,
+    event_messages,
     fail,
     live,
     nodes,
@@ -27,44 +28,43 @@ from tests.unit.actors.workloads.running import (
     status,
     succeed,
     template,
-    told,
     well,
     wind,
 )
 
 
-def given_daemons(*names: str, **spec: Any) -> Paper:
+def given_daemons(*names: str, **spec: Any) -> SimulatedCluster:
     """Return a cluster with a DaemonSet `agent` whose pods are well on every node."""
-    paper = Paper()
-    nodes(paper, *names)
-    paper.create(daemon_set(**spec))
-    live(paper)
-    paper.journal.clear()
-    return paper
+    cluster = SimulatedCluster()
+    nodes(cluster, *names)
+    cluster.create(daemon_set(**spec))
+    live(cluster)
+    cluster.journal.clear()
+    return cluster
 
 
-def update(paper: Paper, image: str) -> None:
-    paper.patch(DAEMON, {"spec": {"template": template("agent", image)}})
+def update(cluster: SimulatedCluster, image: str) -> None:
+    cluster.patch(DAEMON, {"spec": {"template": template("agent", image)}})
 
 
-def images(paper: Paper) -> dict[str, str]:
+def images(cluster: SimulatedCluster) -> dict[str, str]:
     """Return what runs on each node; what is on its way out does not."""
-    found = [pod for pod in pods(paper) if not meta.is_deleting(pod)]
+    found = [pod for pod in pods(cluster) if not meta.is_deleting(pod)]
     return {str(node_of(pod)): pod["spec"]["containers"][0]["image"] for pod in found}
 
 
-def going(paper: Paper) -> list[str]:
-    return [str(node_of(pod)) for pod in pods(paper) if meta.is_deleting(pod)]
+def going(cluster: SimulatedCluster) -> list[str]:
+    return [str(node_of(pod)) for pod in pods(cluster) if meta.is_deleting(pod)]
 
 
 # ── where ──
 
 
 def test_every_node_has_a_pod() -> None:
-    paper = given_daemons("a", "b", "c")
+    cluster = given_daemons("a", "b", "c")
 
-    assert images(paper) == {"a": "agent:1", "b": "agent:1", "c": "agent:1"}
-    assert status(paper, DAEMON) == {
+    assert images(cluster) == {"a": "agent:1", "b": "agent:1", "c": "agent:1"}
+    assert status(cluster, DAEMON) == {
         "observedGeneration": 1,
         "desiredNumberScheduled": 3,
         "currentNumberScheduled": 3,
@@ -76,15 +76,15 @@ def test_every_node_has_a_pod() -> None:
 
 
 def test_without_nodes_there_is_nothing_to_do() -> None:
-    paper = given_daemons()
+    cluster = given_daemons()
 
-    assert pods(paper) == []
-    assert status(paper, DAEMON)["desiredNumberScheduled"] == 0
+    assert pods(cluster) == []
+    assert status(cluster, DAEMON)["desiredNumberScheduled"] == 0
 
 
 def test_a_pod_asks_for_its_node_by_name_and_puts_up_with_what_passes() -> None:
-    paper = given_daemons("a")
-    [pod] = pods(paper)
+    cluster = given_daemons("a")
+    [pod] = pods(cluster)
 
     terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
@@ -105,14 +105,14 @@ def test_a_pod_on_the_network_of_its_node_puts_up_with_more() -> None:
 
 
 def test_the_number_of_the_template_is_on_the_pods() -> None:
-    paper = Paper()
-    nodes(paper, "a")
+    cluster = SimulatedCluster()
+    nodes(cluster, "a")
     obj = daemon_set()
     obj["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "4"}
-    paper.create(obj)
-    run(paper)
+    cluster.create(obj)
+    run(cluster)
 
-    assert meta.labels(pods(paper)[0])["pod-template-generation"] == "4"
+    assert meta.labels(pods(cluster)[0])["pod-template-generation"] == "4"
 
 
 TAINT = {"key": "ours", "value": "yes"}
@@ -121,201 +121,201 @@ TAINT = {"key": "ours", "value": "yes"}
 @pytest.mark.parametrize(
     ("node", "spec", "expected"),
     [
-        ({}, {}, Standing.RUNS),
-        ({}, {"nodeSelector": {"disk": "ssd"}}, Standing.REFUSES),
-        ({"labels": {"disk": "ssd"}}, {"nodeSelector": {"disk": "ssd"}}, Standing.RUNS),
-        ({}, {"nodeName": "a"}, Standing.RUNS),
-        ({}, {"nodeName": "b"}, Standing.REFUSES),
-        ({"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}}, {}, Standing.KEEPS),
-        ({"spec": {"taints": [{**TAINT, "effect": "NoExecute"}]}}, {}, Standing.REFUSES),
-        ({"spec": {"taints": [{**TAINT, "effect": "PreferNoSchedule"}]}}, {}, Standing.RUNS),
+        ({}, {}, Eligibility.SHOULD_RUN),
+        ({}, {"nodeSelector": {"disk": "ssd"}}, Eligibility.MUST_NOT_RUN),
+        ({"labels": {"disk": "ssd"}}, {"nodeSelector": {"disk": "ssd"}}, Eligibility.SHOULD_RUN),
+        ({}, {"nodeName": "a"}, Eligibility.SHOULD_RUN),
+        ({}, {"nodeName": "b"}, Eligibility.MUST_NOT_RUN),
+        ({"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}}, {}, Eligibility.MAY_STAY),
+        ({"spec": {"taints": [{**TAINT, "effect": "NoExecute"}]}}, {}, Eligibility.MUST_NOT_RUN),
+        ({"spec": {"taints": [{**TAINT, "effect": "PreferNoSchedule"}]}}, {}, Eligibility.SHOULD_RUN),
         (
             {"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}},
             {"tolerations": [{"operator": "Exists"}]},
-            Standing.RUNS,
+            Eligibility.SHOULD_RUN,
         ),
         (
             {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]}},
             {},
-            Standing.RUNS,
+            Eligibility.SHOULD_RUN,
         ),
     ],
 )
-def test_what_a_node_is_to_a_daemon_set(node: Made, spec: Made, expected: Standing) -> None:
+def test_what_a_node_is_to_a_daemon_set(node: Made, spec: Made, expected: Eligibility) -> None:
     obj = daemon_set(template=template("agent", "agent:1", **spec))
 
-    assert standing(obj, make(NODE, "a", **node)) is expected
+    assert eligibility(obj, make(NODE, "a", **node)) is expected
 
 
 def test_a_node_that_comes_gets_a_pod_and_one_that_is_no_longer_meant_loses_it() -> None:
     selector = template("agent", "agent:1", nodeSelector={"disk": "ssd"})
-    paper = Paper()
-    nodes(paper, "a", disk="ssd")
-    nodes(paper, "b")
-    paper.create(daemon_set(template=selector))
-    live(paper)
-    assert images(paper) == {"a": "agent:1"}
+    cluster = SimulatedCluster()
+    nodes(cluster, "a", disk="ssd")
+    nodes(cluster, "b")
+    cluster.create(daemon_set(template=selector))
+    live(cluster)
+    assert images(cluster) == {"a": "agent:1"}
 
-    paper.patch(NODE.ref("", "b"), {"metadata": {"labels": {"disk": "ssd"}}})
-    paper.patch(NODE.ref("", "a"), {"metadata": {"labels": {"disk": None}}})
-    live(paper)
+    cluster.patch(NODE.ref("", "b"), {"metadata": {"labels": {"disk": "ssd"}}})
+    cluster.patch(NODE.ref("", "a"), {"metadata": {"labels": {"disk": None}}})
+    live(cluster)
 
-    assert images(paper) == {"b": "agent:1"}
+    assert images(cluster) == {"b": "agent:1"}
 
 
 def test_a_pod_stays_on_a_node_that_only_takes_no_new_ones_and_is_counted_as_misplaced() -> None:
-    paper = given_daemons("a")
+    cluster = given_daemons("a")
 
-    paper.patch(NODE.ref("", "a"), {"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}})
-    live(paper)
+    cluster.patch(NODE.ref("", "a"), {"spec": {"taints": [{**TAINT, "effect": "NoSchedule"}]}})
+    live(cluster)
 
-    assert images(paper) == {"a": "agent:1"}
-    assert status(paper, DAEMON)["numberMisscheduled"] == 1
-    assert status(paper, DAEMON)["desiredNumberScheduled"] == 0
+    assert images(cluster) == {"a": "agent:1"}
+    assert status(cluster, DAEMON)["numberMisscheduled"] == 1
+    assert status(cluster, DAEMON)["desiredNumberScheduled"] == 0
 
 
 def test_a_pod_for_a_node_that_is_gone_before_it_was_placed_goes() -> None:
-    paper = Paper()
-    nodes(paper, "a")
-    paper.create(daemon_set())
-    run(paper)
-    paper.delete(NODE.ref("", "a"))
+    cluster = SimulatedCluster()
+    nodes(cluster, "a")
+    cluster.create(daemon_set())
+    run(cluster)
+    cluster.delete(NODE.ref("", "a"))
 
-    run(paper)
+    run(cluster)
 
-    assert pods(paper) == []
+    assert pods(cluster) == []
 
 
 # ── what becomes of pods ──
 
 
 def test_a_pod_that_failed_is_replaced_after_a_moment() -> None:
-    paper = given_daemons("a")
-    [pod] = pods(paper)
-    fail(paper, pod)
-    run(paper)
-    assert not going(paper)
+    cluster = given_daemons("a")
+    [pod] = pods(cluster)
+    fail(cluster, pod)
+    run(cluster)
+    assert not going(cluster)
 
-    wind(paper, seconds=1)
-    live(paper)
+    wind(cluster, seconds=1)
+    live(cluster)
 
-    assert [meta.uid(one) for one in pods(paper)] != [meta.uid(pod)]
-    assert told(paper, "FailedDaemonPod") == [
+    assert [meta.uid(one) for one in pods(cluster)] != [meta.uid(pod)]
+    assert event_messages(cluster, "FailedDaemonPod") == [
         f"Found failed daemon pod default/{meta.name(pod)} on node a, will try to kill it"
     ]
 
 
 def test_a_pod_that_succeeded_is_replaced() -> None:
-    paper = given_daemons("a")
-    succeed(paper, pods(paper)[0])
+    cluster = given_daemons("a")
+    succeed(cluster, pods(cluster)[0])
 
-    live(paper)
+    live(cluster)
 
-    assert images(paper) == {"a": "agent:1"}
-    assert len(told(paper, "SucceededDaemonPod")) == 1
+    assert images(cluster) == {"a": "agent:1"}
+    assert len(event_messages(cluster, "SucceededDaemonPod")) == 1
 
 
 def twin(pod: Made, name: str) -> Made:
-    """Return another pod like one, which nobody has seen yet."""
+    """Return another pod like one, which is not in any cache yet."""
     kept = {part: pod["metadata"][part] for part in ("namespace", "labels", "ownerReferences")}
     return {**pod, "metadata": {**kept, "name": name}}
 
 
 def test_of_two_pods_on_a_node_the_older_stays() -> None:
-    paper = given_daemons("a")
-    [first] = pods(paper)
-    wind(paper, seconds=5)
-    paper.create(twin(first, "agent-twin"))
+    cluster = given_daemons("a")
+    [first] = pods(cluster)
+    wind(cluster, seconds=5)
+    cluster.create(twin(first, "agent-twin"))
 
-    live(paper)
+    live(cluster)
 
-    assert [meta.uid(pod) for pod in pods(paper)] == [meta.uid(first)]
+    assert [meta.uid(pod) for pod in pods(cluster)] == [meta.uid(first)]
 
 
 def test_of_two_pods_of_one_second_the_one_that_serves_is_the_older() -> None:
     """Whatever their names are: a new pod takes no count away from the one it is to follow."""
-    paper = given_daemons("a", updateStrategy=SURGE)
-    [first] = pods(paper)
+    cluster = given_daemons("a", updateStrategy=SURGE)
+    [first] = pods(cluster)
     for name in ("a-twin", "z-twin"):
-        paper.create({**twin(first, name), "status": {"phase": "Pending"}})
-        created = {meta.metadata(pod)["creationTimestamp"] for pod in pods(paper)}
-        [there] = by_node(pods(paper)).values()
+        cluster.create({**twin(first, name), "status": {"phase": "Pending"}})
+        created = {meta.metadata(pod)["creationTimestamp"] for pod in pods(cluster)}
+        [there] = by_node(pods(cluster)).values()
 
         assert len(created) == 1
         assert [meta.name(pod) for pod in there] == [meta.name(first), name]
-        paper.delete(POD.ref("default", name), grace=0)
+        cluster.delete(POD.ref("default", name), grace=0)
 
 
 # ── updating ──
 
 
 def test_an_update_goes_node_by_node() -> None:
-    paper = given_daemons("a", "b", "c")
-    update(paper, "agent:2")
+    cluster = given_daemons("a", "b", "c")
+    update(cluster, "agent:2")
 
-    run(paper)
-    assert len(going(paper)) == 1
-    live(paper)
+    run(cluster)
+    assert len(going(cluster)) == 1
+    live(cluster)
 
-    assert set(images(paper).values()) == {"agent:2"}
-    assert status(paper, DAEMON)["updatedNumberScheduled"] == 3
+    assert set(images(cluster).values()) == {"agent:2"}
+    assert status(cluster, DAEMON)["updatedNumberScheduled"] == 3
 
 
 def test_an_update_waits_for_a_pod_that_does_not_become_ready() -> None:
-    paper = given_daemons("a", "b", "c")
-    update(paper, "agent:broken")
+    cluster = given_daemons("a", "b", "c")
+    update(cluster, "agent:broken")
 
-    live(paper, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
+    live(cluster, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
 
-    assert sorted(images(paper).values()) == ["agent:1", "agent:1", "agent:broken"]
-    assert status(paper, DAEMON)["numberUnavailable"] == 1
+    assert sorted(images(cluster).values()) == ["agent:1", "agent:1", "agent:broken"]
+    assert status(cluster, DAEMON)["numberUnavailable"] == 1
 
 
 def test_old_pods_that_are_not_available_are_replaced_all_at_once() -> None:
-    paper = given_daemons("a", "b", "c")
-    for pod in pods(paper):
-        become(paper, pod, "Running", ready=False)
-    update(paper, "agent:2")
+    cluster = given_daemons("a", "b", "c")
+    for pod in pods(cluster):
+        become(cluster, pod, "Running", ready=False)
+    update(cluster, "agent:2")
 
-    run(paper)
+    run(cluster)
 
-    assert sorted(going(paper)) == ["a", "b", "c"]
+    assert sorted(going(cluster)) == ["a", "b", "c"]
 
 
 SURGE = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
 
 
 def test_with_a_surge_the_new_pod_comes_first() -> None:
-    paper = given_daemons("a", "b", updateStrategy=SURGE)
-    update(paper, "agent:2")
+    cluster = given_daemons("a", "b", updateStrategy=SURGE)
+    update(cluster, "agent:2")
 
-    run(paper)
-    assert len(pods(paper)) == 3 and not going(paper)
-    live(paper)
+    run(cluster)
+    assert len(pods(cluster)) == 3 and not going(cluster)
+    live(cluster)
 
-    assert images(paper) == {"a": "agent:2", "b": "agent:2"}
-    assert len(pods(paper)) == 2
+    assert images(cluster) == {"a": "agent:2", "b": "agent:2"}
+    assert len(pods(cluster)) == 2
 
 
 def test_with_a_surge_nothing_is_lost_to_a_template_that_does_not_work() -> None:
-    paper = given_daemons("a", "b", updateStrategy=SURGE)
-    update(paper, "agent:broken")
+    cluster = given_daemons("a", "b", updateStrategy=SURGE)
+    update(cluster, "agent:broken")
 
-    live(paper, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
+    live(cluster, only(lambda pod: "broken" not in pod["spec"]["containers"][0]["image"]))
 
-    assert sum(pod["spec"]["containers"][0]["image"] == "agent:1" for pod in pods(paper)) == 2
+    assert sum(pod["spec"]["containers"][0]["image"] == "agent:1" for pod in pods(cluster)) == 2
 
 
-def test_on_delete_a_pod_is_new_when_somebody_deletes_it() -> None:
-    paper = given_daemons("a", "b", updateStrategy={"type": "OnDelete"})
-    update(paper, "agent:2")
-    live(paper)
-    assert set(images(paper).values()) == {"agent:1"}
+def test_on_delete_a_pod_is_new_when_it_is_deleted() -> None:
+    cluster = given_daemons("a", "b", updateStrategy={"type": "OnDelete"})
+    update(cluster, "agent:2")
+    live(cluster)
+    assert set(images(cluster).values()) == {"agent:1"}
 
-    paper.delete(meta.ref(pods(paper)[0]), grace=0)
-    live(paper)
+    cluster.delete(meta.ref(pods(cluster)[0]), grace=0)
+    live(cluster)
 
-    assert sorted(images(paper).values()) == ["agent:1", "agent:2"]
+    assert sorted(images(cluster).values()) == ["agent:1", "agent:2"]
 
 
 @pytest.mark.parametrize(
@@ -335,18 +335,18 @@ def test_how_many_at_once(rolling: Made, nodes_wanted: int, expected: tuple[int,
 
 
 def test_going_back_finds_the_old_revision_and_history_is_cut() -> None:
-    paper = given_daemons("a", revisionHistoryLimit=1)
-    update(paper, "agent:2")
-    live(paper)
-    update(paper, "agent:1")
-    live(paper)
-    numbers = sorted(one["revision"] for one in paper.listed(CONTROLLER_REVISION))
+    cluster = given_daemons("a", revisionHistoryLimit=1)
+    update(cluster, "agent:2")
+    live(cluster)
+    update(cluster, "agent:1")
+    live(cluster)
+    numbers = sorted(one["revision"] for one in cluster.listed(CONTROLLER_REVISION))
     assert numbers == [2, 3]
 
-    update(paper, "agent:3")
-    live(paper)
+    update(cluster, "agent:3")
+    live(cluster)
 
-    assert sorted(one["revision"] for one in paper.listed(CONTROLLER_REVISION)) == [3, 4]
+    assert sorted(one["revision"] for one in cluster.listed(CONTROLLER_REVISION)) == [3, 4]
 
 
 # ── promises ──
@@ -361,25 +361,25 @@ def test_going_back_finds_the_old_revision_and_history_is_cut() -> None:
 def test_whatever_crashes_a_node_has_one_pod_and_no_more_are_down_than_may_be(
     seed: int, crash: int, surge: bool
 ) -> None:
-    paper = given_daemons("a", "b", "c", **({"updateStrategy": SURGE} if surge else {}))
+    cluster = given_daemons("a", "b", "c", **({"updateStrategy": SURGE} if surge else {}))
     random = Random(seed)
-    update(paper, "agent:2")
+    update(cluster, "agent:2")
     crashes: list[int | None] = [None] * 40
     crashes[2] = crash
     for crash_after in crashes:
         try:
-            run(paper, random=random, crash_after=crash_after)
+            run(cluster, random=random, crash_after=crash_after)
         except Crashed:
             continue
-        serving = {node_of(pod) for pod in pods(paper) if _serves(pod)}
+        serving = {node_of(pod) for pod in pods(cluster) if _serves(pod)}
         assert len(serving) >= (3 if surge else 2)
-        staying = [node_of(pod) for pod in pods(paper) if not meta.is_deleting(pod)]
+        staying = [node_of(pod) for pod in pods(cluster) if not meta.is_deleting(pod)]
         assert max(map(staying.count, staying)) <= (2 if surge else 1)
-        for pod in pods(paper):
-            attend(paper, pod, well)
+        for pod in pods(cluster):
+            attend(cluster, pod, well)
 
-    assert images(paper) == dict.fromkeys(("a", "b", "c"), "agent:2")
-    assert len(paper.listed(POD)) == 3
+    assert images(cluster) == dict.fromkeys(("a", "b", "c"), "agent:2")
+    assert len(cluster.listed(POD)) == 3
 
 
 def _serves(pod: Made) -> bool:

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from lamina.actors.workloads.job import JOBS
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
-from lamina.paper import Crashed, Paper, planned
-from lamina.paper.kinds import JOB, POD, make
+from lamina.simulation import Crashed, SimulatedCluster, planned
+from lamina.simulation.cluster.kinds import JOB, POD, make
 from tests.unit.actors.workloads.running import (
     TASK,
     Kubelet,
     attend,
     become,
     conditions,
+    event_messages,
     fail,
     job,
     live,
@@ -27,7 +28,6 @@ from tests.unit.actors.workloads.running import (
     run,
     status,
     succeed,
-    told,
     well,
     wind,
 )
@@ -35,12 +35,12 @@ from tests.unit.actors.workloads.running import (
 COMPLETE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True", "CompletionsReached")]
 
 
-def begun(**spec: Any) -> Paper:
+def begun(**spec: Any) -> SimulatedCluster:
     """Return a cluster with a Job `task` that has made its first pods."""
-    paper = Paper()
-    paper.create(job(**spec))
-    run(paper)
-    return paper
+    cluster = SimulatedCluster()
+    cluster.create(job(**spec))
+    run(cluster)
+    return cluster
 
 
 def index(pod: Obj) -> str:
@@ -48,171 +48,171 @@ def index(pod: Obj) -> str:
 
 
 def failing_with(code: int) -> Kubelet:
-    return lambda paper, pod: become(paper, pod, "Failed", code=code)
+    return lambda cluster, pod: become(cluster, pod, "Failed", code=code)
 
 
-def active(paper: Paper) -> list[Made]:
-    return [pod for pod in pods(paper) if "status" not in pod and not meta.is_deleting(pod)]
+def active(cluster: SimulatedCluster) -> list[Made]:
+    return [pod for pod in pods(cluster) if "status" not in pod and not meta.is_deleting(pod)]
 
 
-def keep_going(paper: Paper, kubelet: Kubelet) -> None:
+def keep_going(cluster: SimulatedCluster, kubelet: Kubelet) -> None:
     """Let time pass until the job is over."""
-    while not any(name in ("Complete", "Failed") for name, _, _ in conditions(paper, TASK)):
-        live(paper, kubelet)
-        wind(paper, minutes=10)
+    while not any(name in ("Complete", "Failed") for name, _, _ in conditions(cluster, TASK)):
+        live(cluster, kubelet)
+        wind(cluster, minutes=10)
 
 
 # ── running ──
 
 
 def test_a_job_makes_its_pod_says_so_and_waits() -> None:
-    paper = begun()
-    [pod] = pods(paper)
+    cluster = begun()
+    [pod] = pods(cluster)
 
     assert meta.finalizers(pod) == ["batch.kubernetes.io/job-tracking"]
-    assert status(paper, TASK) == {
+    assert status(cluster, TASK) == {
         "startTime": "2026-01-01T00:00:00Z",
         "active": 1,
         "ready": 0,
         "terminating": 0,
         "uncountedTerminatedPods": {},
     }
-    assert told(paper) == [f"Created pod: {meta.name(pod)}"]
+    assert event_messages(cluster) == [f"Created pod: {meta.name(pod)}"]
 
 
 def test_a_pod_that_is_ready_is_counted_as_ready() -> None:
-    paper = begun()
+    cluster = begun()
 
-    live(paper, well)
+    live(cluster, well)
 
-    assert (status(paper, TASK)["active"], status(paper, TASK)["ready"]) == (1, 1)
+    assert (status(cluster, TASK)["active"], status(cluster, TASK)["ready"]) == (1, 1)
 
 
 def test_a_job_whose_pod_succeeded_is_complete_and_lets_it_go() -> None:
-    paper = begun()
+    cluster = begun()
 
-    live(paper, succeed)
+    live(cluster, succeed)
 
-    assert conditions(paper, TASK) == COMPLETE
-    now = status(paper, TASK)
+    assert conditions(cluster, TASK) == COMPLETE
+    now = status(cluster, TASK)
     assert now["succeeded"] == 1 and now["completionTime"] == "2026-01-01T00:00:00Z"
     assert "active" not in now and now["uncountedTerminatedPods"] == {}
-    assert not meta.finalizers(pods(paper)[0])
-    assert told(paper)[-1] == "Job completed"
+    assert not meta.finalizers(pods(cluster)[0])
+    assert event_messages(cluster)[-1] == "Job completed"
 
 
 def test_no_more_run_side_by_side_than_may_and_no_more_than_are_left() -> None:
-    paper = begun(completions=5, parallelism=2)
+    cluster = begun(completions=5, parallelism=2)
     most = 0
     for _ in range(10):
-        most = max(most, len(active(paper)))
-        for pod in active(paper)[:1]:
-            succeed(paper, pod)
-        run(paper)
+        most = max(most, len(active(cluster)))
+        for pod in active(cluster)[:1]:
+            succeed(cluster, pod)
+        run(cluster)
 
     assert most == 2
-    assert len(names(paper)) == 5
-    assert conditions(paper, TASK) == COMPLETE
+    assert len(names(cluster)) == 5
+    assert conditions(cluster, TASK) == COMPLETE
 
 
 def test_without_completions_one_success_is_enough_and_the_others_may_finish() -> None:
-    paper = begun(completions=None, parallelism=3)
-    first, second, third = pods(paper)
-    succeed(paper, first)
-    run(paper)
-    assert len(pods(paper)) == 3 and not conditions(paper, TASK)
+    cluster = begun(completions=None, parallelism=3)
+    first, second, third = pods(cluster)
+    succeed(cluster, first)
+    run(cluster)
+    assert len(pods(cluster)) == 3 and not conditions(cluster, TASK)
 
-    succeed(paper, second)
-    fail(paper, third)
-    run(paper)
+    succeed(cluster, second)
+    fail(cluster, third)
+    run(cluster)
 
-    assert conditions(paper, TASK) == COMPLETE
+    assert conditions(cluster, TASK) == COMPLETE
 
 
 def test_a_job_that_wants_nothing_is_complete_at_once() -> None:
-    paper = begun(completions=0, parallelism=0)
+    cluster = begun(completions=0, parallelism=0)
 
-    assert conditions(paper, TASK) == COMPLETE and not pods(paper)
+    assert conditions(cluster, TASK) == COMPLETE and not pods(cluster)
 
 
 def test_fewer_at_once_means_that_some_go_uncounted() -> None:
-    paper = begun(completions=5, parallelism=3)
-    live(paper, well)
-    paper.patch(TASK, {"spec": {"parallelism": 1}})
+    cluster = begun(completions=5, parallelism=3)
+    live(cluster, well)
+    cluster.patch(TASK, {"spec": {"parallelism": 1}})
 
-    live(paper, well)
+    live(cluster, well)
 
-    assert len(pods(paper)) == 1
-    assert "failed" not in status(paper, TASK)
+    assert len(pods(cluster)) == 1
+    assert "failed" not in status(cluster, TASK)
 
 
 # ── failing ──
 
 
 def test_a_pod_that_failed_is_replaced_later_each_time() -> None:
-    paper = begun()
+    cluster = begun()
     made = []
     for _ in range(4):
-        live(paper, fail)
-        plan = planned(paper, JOBS, TASK)
-        assert plan.look_again is not None
-        made.append((len(pods(paper)), plan.look_again.total_seconds()))
-        wind(paper, seconds=plan.look_again.total_seconds())
+        live(cluster, fail)
+        plan = planned(cluster, JOBS, TASK)
+        assert plan.requeue_after is not None
+        made.append((len(pods(cluster)), plan.requeue_after.total_seconds()))
+        wind(cluster, seconds=plan.requeue_after.total_seconds())
 
     assert made == [(1, 10), (2, 20), (3, 40), (4, 80)]
 
 
 def test_a_job_fails_when_more_pods_failed_than_may() -> None:
-    paper = begun(backoffLimit=2)
+    cluster = begun(backoffLimit=2)
 
-    keep_going(paper, fail)
+    keep_going(cluster, fail)
 
     reason = "BackoffLimitExceeded"
-    assert conditions(paper, TASK) == [("FailureTarget", "True", reason), ("Failed", "True", reason)]
-    assert status(paper, TASK)["failed"] == 3 == len(pods(paper))
-    assert told(paper)[-1] == "Job has reached the specified backoff limit"
-    assert "completionTime" not in status(paper, TASK)
+    assert conditions(cluster, TASK) == [("FailureTarget", "True", reason), ("Failed", "True", reason)]
+    assert status(cluster, TASK)["failed"] == 3 == len(pods(cluster))
+    assert event_messages(cluster)[-1] == "Job has reached the specified backoff limit"
+    assert "completionTime" not in status(cluster, TASK)
 
 
 def test_what_still_runs_when_a_job_fails_is_stopped_and_counted() -> None:
-    paper = begun(completions=3, parallelism=3, backoffLimit=0)
-    first, *others = pods(paper)
+    cluster = begun(completions=3, parallelism=3, backoffLimit=0)
+    first, *others = pods(cluster)
     for pod in others:
-        well(paper, pod)
-    fail(paper, first)
+        well(cluster, pod)
+    fail(cluster, first)
 
-    live(paper)
+    live(cluster)
 
-    assert conditions(paper, TASK)[-1] == ("Failed", "True", "BackoffLimitExceeded")
-    assert status(paper, TASK)["failed"] == 3
-    assert names(paper) == [meta.name(first)]
+    assert conditions(cluster, TASK)[-1] == ("Failed", "True", "BackoffLimitExceeded")
+    assert status(cluster, TASK)["failed"] == 3
+    assert names(cluster) == [meta.name(first)]
 
 
 def test_restarts_count_where_the_kubelet_does_the_restarting() -> None:
-    paper = begun(backoffLimit=3)
-    restarting = dict(paper.get(TASK)["spec"]["template"]["spec"], restartPolicy="OnFailure")
-    paper.patch(TASK, {"spec": {"template": {"spec": restarting}}})
-    [pod] = pods(paper)
-    well(paper, pod)
-    paper.patch(meta.ref(pod), {"status": {"containerStatuses": [{"name": "main", "restartCount": 3}]}})
+    cluster = begun(backoffLimit=3)
+    restarting = dict(cluster.get(TASK)["spec"]["template"]["spec"], restartPolicy="OnFailure")
+    cluster.patch(TASK, {"spec": {"template": {"spec": restarting}}})
+    [pod] = pods(cluster)
+    well(cluster, pod)
+    cluster.patch(meta.ref(pod), {"status": {"containerStatuses": [{"name": "main", "restartCount": 3}]}})
 
-    live(paper)
+    live(cluster)
 
-    assert conditions(paper, TASK)[-1] == ("Failed", "True", "BackoffLimitExceeded")
+    assert conditions(cluster, TASK)[-1] == ("Failed", "True", "BackoffLimitExceeded")
 
 
 def test_a_job_fails_when_it_takes_too_long() -> None:
-    paper = begun(activeDeadlineSeconds=60)
-    live(paper, well)
-    assert planned(paper, JOBS, TASK).look_again == timedelta(seconds=60)
-    wind(paper, seconds=60)
+    cluster = begun(activeDeadlineSeconds=60)
+    live(cluster, well)
+    assert planned(cluster, JOBS, TASK).requeue_after == timedelta(seconds=60)
+    wind(cluster, seconds=60)
 
-    live(paper, well)
+    live(cluster, well)
 
     reason = "DeadlineExceeded"
-    assert conditions(paper, TASK) == [("FailureTarget", "True", reason), ("Failed", "True", reason)]
-    assert told(paper)[-1] == "Job was active longer than specified deadline"
-    assert not pods(paper)
+    assert conditions(cluster, TASK) == [("FailureTarget", "True", reason), ("Failed", "True", reason)]
+    assert event_messages(cluster)[-1] == "Job was active longer than specified deadline"
+    assert not pods(cluster)
 
 
 def test_a_rule_can_end_a_job_at_once_or_ignore_what_happened() -> None:
@@ -220,47 +220,47 @@ def test_a_rule_can_end_a_job_at_once_or_ignore_what_happened() -> None:
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
         {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7]}},
     ]
-    paper = begun(backoffLimit=0, podFailurePolicy={"rules": rules}, podReplacementPolicy="Failed")
-    [pod] = pods(paper)
-    become(paper, pod, "Failed", code=7)
-    run(paper)
-    assert not conditions(paper, TASK)
-    wind(paper, seconds=10)
-    run(paper)
+    cluster = begun(backoffLimit=0, podFailurePolicy={"rules": rules}, podReplacementPolicy="Failed")
+    [pod] = pods(cluster)
+    become(cluster, pod, "Failed", code=7)
+    run(cluster)
+    assert not conditions(cluster, TASK)
+    wind(cluster, seconds=10)
+    run(cluster)
 
-    live(paper, failing_with(42))
+    live(cluster, failing_with(42))
 
-    assert conditions(paper, TASK)[-1] == ("Failed", "True", "PodFailurePolicy")
-    assert status(paper, TASK)["failed"] == 1
-    assert told(paper)[-1].endswith("failed with exit code 42 matching FailJob rule at index 0")
+    assert conditions(cluster, TASK)[-1] == ("Failed", "True", "PodFailurePolicy")
+    assert status(cluster, TASK)["failed"] == 1
+    assert event_messages(cluster)[-1].endswith("failed with exit code 42 matching FailJob rule at index 0")
 
 
-def test_a_pod_that_somebody_deletes_is_replaced_at_once_or_when_it_has_gone() -> None:
+def test_a_deleted_pod_is_replaced_at_once_or_when_it_has_gone() -> None:
     for policy, expected in (("TerminatingOrFailed", 1), ("Failed", 0)):
-        paper = begun(podReplacementPolicy=policy)
-        live(paper, well)
-        wind(paper, minutes=1)
-        paper.delete(meta.ref(pods(paper)[0]))
-        wind(paper, minutes=1)
+        cluster = begun(podReplacementPolicy=policy)
+        live(cluster, well)
+        wind(cluster, minutes=1)
+        cluster.delete(meta.ref(pods(cluster)[0]))
+        wind(cluster, minutes=1)
 
-        run(paper)
+        run(cluster)
 
-        assert len(active(paper)) == expected
-        assert status(paper, TASK)["terminating"] == 1
+        assert len(active(cluster)) == expected
+        assert status(cluster, TASK)["terminating"] == 1
 
 
 # ── parts ──
 
 
-def indexed(**spec: Any) -> Paper:
+def indexed(**spec: Any) -> SimulatedCluster:
     return begun(**{"completions": 4, "parallelism": 2, "completionMode": "Indexed", **spec})
 
 
 def test_a_pod_knows_which_part_of_the_job_it_does() -> None:
-    paper = indexed()
-    second = pods(paper)[1]
+    cluster = indexed()
+    second = pods(cluster)[1]
 
-    assert names(paper)[1].startswith("task-1-")
+    assert names(cluster)[1].startswith("task-1-")
     assert second["metadata"]["generateName"] == "task-1-"
     assert index(second) == meta.labels(second)["batch.kubernetes.io/job-completion-index"] == "1"
     assert second["spec"]["hostname"] == "task-1"
@@ -269,153 +269,156 @@ def test_a_pod_knows_which_part_of_the_job_it_does() -> None:
 
 
 def test_each_part_is_done_once() -> None:
-    paper = indexed()
+    cluster = indexed()
 
-    live(paper, succeed)
+    live(cluster, succeed)
 
-    assert sorted(map(index, pods(paper))) == ["0", "1", "2", "3"]
-    assert status(paper, TASK)["completedIndexes"] == "0-3"
-    assert conditions(paper, TASK) == COMPLETE
+    assert sorted(map(index, pods(cluster))) == ["0", "1", "2", "3"]
+    assert status(cluster, TASK)["completedIndexes"] == "0-3"
+    assert conditions(cluster, TASK) == COMPLETE
 
 
 def test_a_part_that_failed_is_done_again() -> None:
-    paper = indexed()
-    fail(paper, pods(paper)[0])
-    run(paper)
-    wind(paper, seconds=10)
+    cluster = indexed()
+    fail(cluster, pods(cluster)[0])
+    run(cluster)
+    wind(cluster, seconds=10)
 
-    live(paper, succeed)
+    live(cluster, succeed)
 
-    assert status(paper, TASK)["completedIndexes"] == "0-3"
-    assert status(paper, TASK)["failed"] == 1
+    assert status(cluster, TASK)["completedIndexes"] == "0-3"
+    assert status(cluster, TASK)["failed"] == 1
 
 
 def test_failures_can_be_counted_for_each_part() -> None:
-    paper = indexed(backoffLimit=1000, backoffLimitPerIndex=1)
+    cluster = indexed(backoffLimit=1000, backoffLimitPerIndex=1)
 
-    def kubelet(paper: Paper, pod: Obj) -> None:
-        (fail if index(pod) == "1" else succeed)(paper, pod)
+    def kubelet(cluster: SimulatedCluster, pod: Obj) -> None:
+        (fail if index(pod) == "1" else succeed)(cluster, pod)
 
-    keep_going(paper, kubelet)
+    keep_going(cluster, kubelet)
 
-    now = status(paper, TASK)
+    now = status(cluster, TASK)
     assert (now["completedIndexes"], now["failedIndexes"]) == ("0,2,3", "1")
-    assert conditions(paper, TASK)[-1] == ("Failed", "True", "FailedIndexes")
+    assert conditions(cluster, TASK)[-1] == ("Failed", "True", "FailedIndexes")
     counts = [
         meta.annotations(pod)["batch.kubernetes.io/job-index-failure-count"]
-        for pod in pods(paper)
+        for pod in pods(cluster)
         if index(pod) == "1"
     ]
     assert sorted(counts) == ["0", "1"]
 
 
 def test_too_many_failed_parts_end_a_job() -> None:
-    paper = indexed(backoffLimit=1000, backoffLimitPerIndex=0, maxFailedIndexes=1)
+    cluster = indexed(backoffLimit=1000, backoffLimitPerIndex=0, maxFailedIndexes=1)
 
-    keep_going(paper, fail)
+    keep_going(cluster, fail)
 
-    assert conditions(paper, TASK)[-1] == ("Failed", "True", "MaxFailedIndexesExceeded")
+    assert conditions(cluster, TASK)[-1] == ("Failed", "True", "MaxFailedIndexesExceeded")
 
 
 def test_some_parts_may_be_enough() -> None:
-    paper = indexed(parallelism=4, successPolicy={"rules": [{"succeededIndexes": "0"}]})
-    first, *others = pods(paper)
+    cluster = indexed(parallelism=4, successPolicy={"rules": [{"succeededIndexes": "0"}]})
+    first, *others = pods(cluster)
     for pod in others:
-        well(paper, pod)
-    succeed(paper, first)
+        well(cluster, pod)
+    succeed(cluster, first)
 
-    live(paper)
+    live(cluster)
 
-    assert conditions(paper, TASK) == [
+    assert conditions(cluster, TASK) == [
         ("SuccessCriteriaMet", "True", "SuccessPolicy"),
         ("Complete", "True", "SuccessPolicy"),
     ]
-    assert names(paper) == [meta.name(first)]
-    assert status(paper, TASK)["completedIndexes"] == "0"
-    assert "failed" not in status(paper, TASK)
+    assert names(cluster) == [meta.name(first)]
+    assert status(cluster, TASK)["completedIndexes"] == "0"
+    assert "failed" not in status(cluster, TASK)
 
 
 # ── waiting ──
 
 
 def test_a_suspended_job_runs_nothing_and_begins_anew_when_it_goes_on() -> None:
-    paper = begun()
-    live(paper, well)
-    paper.patch(TASK, {"spec": {"suspend": True}})
-    live(paper, well)
-    assert not pods(paper) and "active" not in status(paper, TASK)
-    assert conditions(paper, TASK) == [("Suspended", "True", "JobSuspended")]
-    assert "failed" not in status(paper, TASK)
+    cluster = begun()
+    live(cluster, well)
+    cluster.patch(TASK, {"spec": {"suspend": True}})
+    live(cluster, well)
+    assert not pods(cluster) and "active" not in status(cluster, TASK)
+    assert conditions(cluster, TASK) == [("Suspended", "True", "JobSuspended")]
+    assert "failed" not in status(cluster, TASK)
 
-    wind(paper, hours=1)
-    paper.patch(TASK, {"spec": {"suspend": False}})
-    run(paper)
+    wind(cluster, hours=1)
+    cluster.patch(TASK, {"spec": {"suspend": False}})
+    run(cluster)
 
-    assert len(pods(paper)) == 1
-    assert conditions(paper, TASK) == [("Suspended", "False", "JobResumed")]
-    assert status(paper, TASK)["startTime"] == "2026-01-01T01:00:00Z"
-    assert [one for one in told(paper) if one.startswith("Job ")] == ["Job suspended", "Job resumed"]
+    assert len(pods(cluster)) == 1
+    assert conditions(cluster, TASK) == [("Suspended", "False", "JobResumed")]
+    assert status(cluster, TASK)["startTime"] == "2026-01-01T01:00:00Z"
+    assert [one for one in event_messages(cluster) if one.startswith("Job ")] == [
+        "Job suspended",
+        "Job resumed",
+    ]
 
 
 def test_a_job_that_begins_suspended_has_not_started() -> None:
-    paper = begun(suspend=True)
+    cluster = begun(suspend=True)
 
-    assert "startTime" not in status(paper, TASK) and not pods(paper)
+    assert "startTime" not in status(cluster, TASK) and not pods(cluster)
 
 
-def test_a_job_that_somebody_else_manages_is_left_alone() -> None:
-    paper = begun(managedBy="example.com/other")
+def test_a_job_of_another_manager_is_left_alone() -> None:
+    cluster = begun(managedBy="example.com/other")
 
-    assert not pods(paper) and not status(paper, TASK)
+    assert not pods(cluster) and not status(cluster, TASK)
 
 
 # ── going ──
 
 
 def test_a_finished_job_goes_when_its_time_is_up() -> None:
-    paper = begun(ttlSecondsAfterFinished=30)
-    live(paper, succeed)
-    wind(paper, seconds=29)
-    run(paper)
-    assert not meta.is_deleting(paper.get(TASK))
+    cluster = begun(ttlSecondsAfterFinished=30)
+    live(cluster, succeed)
+    wind(cluster, seconds=29)
+    run(cluster)
+    assert not meta.is_deleting(cluster.get(TASK))
 
-    wind(paper, seconds=1)
-    run(paper)
+    wind(cluster, seconds=1)
+    run(cluster)
 
-    assert meta.is_deleting(paper.get(TASK))
-    assert meta.finalizers(paper.get(TASK)) == ["foregroundDeletion"]
+    assert meta.is_deleting(cluster.get(TASK))
+    assert meta.finalizers(cluster.get(TASK)) == ["foregroundDeletion"]
 
 
 def test_pods_of_a_job_that_is_gone_are_let_go() -> None:
-    paper = begun()
-    live(paper, well)
-    paper.delete(TASK)
+    cluster = begun()
+    live(cluster, well)
+    cluster.delete(TASK)
 
-    run(paper)
+    run(cluster)
 
-    assert not meta.finalizers(pods(paper)[0])
+    assert not meta.finalizers(pods(cluster)[0])
 
 
 def test_a_job_on_its_way_out_makes_nothing_and_lets_its_pods_go() -> None:
-    paper = begun(completions=2, parallelism=2)
-    paper.patch(TASK, {"metadata": {"finalizers": ["hold"]}})
-    paper.delete(TASK)
-    paper.delete(meta.ref(pods(paper)[0]))
+    cluster = begun(completions=2, parallelism=2)
+    cluster.patch(TASK, {"metadata": {"finalizers": ["hold"]}})
+    cluster.delete(TASK)
+    cluster.delete(meta.ref(pods(cluster)[0]))
 
-    run(paper)
+    run(cluster)
 
-    assert len(pods(paper)) == 1
-    assert not meta.finalizers(pods(paper)[0])
+    assert len(pods(cluster)) == 1
+    assert not meta.finalizers(pods(cluster)[0])
 
 
 def test_a_pod_that_matches_is_taken_in_and_tracked() -> None:
-    paper = Paper()
-    paper.create(make(POD, "found", labels={"job-name": "task"}, spec={"containers": []}))
-    paper.create(job())
+    cluster = SimulatedCluster()
+    cluster.create(make(POD, "found", labels={"job-name": "task"}, spec={"containers": []}))
+    cluster.create(job())
 
-    run(paper)
+    run(cluster)
 
-    [pod] = pods(paper)
+    [pod] = pods(cluster)
     assert meta.finalizers(pod) == ["batch.kubernetes.io/job-tracking"]
     assert meta.controller_of(pod) is not None
 
@@ -433,36 +436,36 @@ def test_a_pod_that_matches_is_taken_in_and_tracked() -> None:
 def test_whatever_crashes_every_pod_is_counted_once(
     mode: str, seed: int, crashes: list[int | None], failures: int
 ) -> None:
-    paper = Paper()
-    paper.create(job(completions=4, parallelism=2, completionMode=mode, backoffLimit=10))
+    cluster = SimulatedCluster()
+    cluster.create(job(completions=4, parallelism=2, completionMode=mode, backoffLimit=10))
     random = Random(seed)
     left = failures
 
-    def kubelet(paper: Paper, pod: Obj) -> None:
+    def kubelet(cluster: SimulatedCluster, pod: Obj) -> None:
         nonlocal left
         if left and random.random() < 0.5:
             left -= 1
-            fail(paper, pod)
+            fail(cluster, pod)
         else:
-            succeed(paper, pod)
+            succeed(cluster, pod)
 
     for crash in [*crashes, *[None] * 40]:
         try:
-            run(paper, random=random, crash_after=crash)
+            run(cluster, random=random, crash_after=crash)
         except Crashed:
             continue
-        assert len(active(paper)) <= 2
-        if ("Complete", "True", "CompletionsReached") in conditions(paper, TASK):
+        assert len(active(cluster)) <= 2
+        if ("Complete", "True", "CompletionsReached") in conditions(cluster, TASK):
             break
-        for pod in pods(paper):
-            attend(paper, pod, kubelet)
-        wind(paper, minutes=11)
-    run(paper)
+        for pod in pods(cluster):
+            attend(cluster, pod, kubelet)
+        wind(cluster, minutes=11)
+    run(cluster)
 
-    ends = [pod["status"]["phase"] for pod in pods(paper)]
+    ends = [pod["status"]["phase"] for pod in pods(cluster)]
     assert (ends.count("Succeeded"), ends.count("Failed")) == (4, failures - left)
-    assert status(paper, TASK).get("succeeded") == 4
-    assert status(paper, TASK).get("failed", 0) == failures - left
-    assert conditions(paper, TASK) == COMPLETE
-    assert not any(meta.finalizers(pod) for pod in pods(paper))
-    assert paper.listed(JOB)
+    assert status(cluster, TASK).get("succeeded") == 4
+    assert status(cluster, TASK).get("failed", 0) == failures - left
+    assert conditions(cluster, TASK) == COMPLETE
+    assert not any(meta.finalizers(pod) for pod in pods(cluster))
+    assert cluster.listed(JOB)

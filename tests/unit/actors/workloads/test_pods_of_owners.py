@@ -1,4 +1,4 @@
-"""What owners ask of pods, how they name them, and which go first."""
+"""The state and names of pods, and the order of their deletion."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from lamina.actors.workloads import templates
+from lamina.actors.workloads.deletion_order import DELETION_COST, deletion_cost, pods_to_delete
+from lamina.actors.workloads.event_recorder import AT_MOST, aggregated
 from lamina.actors.workloads.pods import (
     available_in,
     free_names,
@@ -15,13 +17,11 @@ from lamina.actors.workloads.pods import (
     is_terminating,
     prefix,
 )
-from lamina.actors.workloads.ranking import DELETION_COST, deletion_cost, first_to_go
-from lamina.actors.workloads.telling import AT_MOST, told
 from lamina.objects import meta
 from lamina.objects.digest import SAFE
 from lamina.objects.times import stamp
 from lamina.objects.types import Made
-from lamina.paper.kinds import POD, make
+from lamina.simulation.cluster.kinds import POD, make
 from tests.unit.actors.workloads.growing import replica_set, template
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -111,15 +111,15 @@ def test_a_pod_goes_first_because(rule: str, first: dict[str, Any], second: dict
     # The names are such that without the rule the other one would go.
     one, other = pod("z", **first), pod("a", **second)
 
-    assert [meta.name(gone) for gone in first_to_go([other, one], 1, NOW)] == ["z"]
-    assert [meta.name(gone) for gone in first_to_go([one, other], 1, NOW)] == ["z"]
+    assert [meta.name(gone) for gone in pods_to_delete([other, one], 1, NOW)] == ["z"]
+    assert [meta.name(gone) for gone in pods_to_delete([one, other], 1, NOW)] == ["z"]
 
 
 def test_a_pod_goes_first_whose_node_has_more_of_its_kind() -> None:
     alone, crowded = pod("a", node="east", ready=9), pod("z", node="west", ready=9)
     related = [alone, crowded, pod("x", node="west"), pod("y", node="west", going=True)]
 
-    assert first_to_go([alone, crowded], 1, NOW, related) == [crowded]
+    assert pods_to_delete([alone, crowded], 1, NOW, related) == [crowded]
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_templates_are_the_same_whatever_mark_they_carry() -> None:
     plain, marked = template(), template(**{"pod-template-hash": "abc"})
 
     assert templates.is_same(plain, marked)
-    assert templates.mark(plain) == templates.mark(marked)
-    assert set(templates.mark(plain)) <= set(SAFE) and len(templates.mark(plain)) == 10
-    assert templates.mark(plain, 1) != templates.mark(plain)
+    assert templates.compute_hash(plain) == templates.compute_hash(marked)
+    assert set(templates.compute_hash(plain)) <= set(SAFE) and len(templates.compute_hash(plain)) == 10
+    assert templates.compute_hash(plain, 1) != templates.compute_hash(plain)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_says_nothing_makes_no_other_template(change: dict[str, Any], same:
     other["spec"] = {**other["spec"], **change}
 
     assert templates.is_same(template(), other) is same
-    assert (templates.mark(template()) == templates.mark(other)) is same
+    assert (templates.compute_hash(template()) == templates.compute_hash(other)) is same
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_what_says_nothing_makes_no_other_template(change: dict[str, Any], same:
 def test_a_burst_is_told_in_few_events(many: int, events: int, count: int) -> None:
     messages = [f"Created pod: web-{number}" for number in range(many)]
 
-    emitted = [one.event for one in told(pod(), "SuccessfulCreate", messages, by="somebody", now=NOW)]
+    emitted = [one.event for one in aggregated(pod(), "SuccessfulCreate", messages, by="somebody", now=NOW)]
 
     assert len(emitted) == events
     assert emitted[-1]["count"] == count

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.actors.workloads import revisions
-from lamina.actors.workloads.revisions import History, Place
+from lamina.actors.workloads.revisions import History, RevisionLookup
 from lamina.actors.workloads.statefulset import STATEFUL_SETS
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
-from lamina.paper import Paper
-from lamina.paper.kinds import CONTROLLER_REVISION, make
+from lamina.simulation import SimulatedCluster
+from lamina.simulation.cluster.kinds import CONTROLLER_REVISION, make
 from tests.unit.actors.workloads.running import stateful_set, template
 
 
@@ -26,11 +26,11 @@ def revision(name: str, number: int, image: str = "web:1", **metadata: Any) -> M
     return {**made, "metadata": {**made["metadata"], "uid": name, "resourceVersion": "1", **metadata}}
 
 
-PLACE = Place(name="web-new", hash="new", collisions=0)
+LOOKUP = RevisionLookup(name="web-new", hash="new", collisions=0)
 
 
 def look_up(*known: Obj, image: str = "web:1") -> History:
-    return revisions.look_up(owner(image), known, PLACE, "hash")
+    return revisions.look_up(owner(image), known, LOOKUP, "hash")
 
 
 def test_what_a_revision_holds_can_be_put_back() -> None:
@@ -77,29 +77,29 @@ def test_revisions_of_one_number_are_told_apart_by_age_and_then_by_name() -> Non
         revision("a", 1, creationTimestamp="2026-01-02T00:00:00Z"),
     ]
 
-    assert [meta.name(one) for one in revisions.in_order(known)] == ["c", "a", "b"]
+    assert [meta.name(one) for one in look_up(*known).revisions] == ["c", "a", "b"]
 
 
 def test_a_name_that_something_else_has_taken_is_counted_as_a_collision() -> None:
-    paper = Paper()
-    mine = paper.create(stateful_set())
-    world = paper.world(STATEFUL_SETS)
-    first = revisions.find_place(world, mine, 0)
-    paper.create(make(CONTROLLER_REVISION, first.name, revision=1, data={"other": True}))
+    cluster = SimulatedCluster()
+    mine = cluster.create(stateful_set())
+    world = cluster.world(STATEFUL_SETS)
+    first = revisions.find_name(world, mine, 0)
+    cluster.create(make(CONTROLLER_REVISION, first.name, revision=1, data={"other": True}))
 
-    second = revisions.find_place(paper.world(STATEFUL_SETS), mine, 0)
+    second = revisions.find_name(cluster.world(STATEFUL_SETS), mine, 0)
 
     assert first.collisions == 0 and second.collisions == 1
     assert second.name != first.name and second.there is None
 
 
 def test_a_name_that_holds_the_same_is_no_collision() -> None:
-    paper = Paper()
-    mine = paper.create(stateful_set())
-    first = revisions.find_place(paper.world(STATEFUL_SETS), mine, 0)
-    paper.create(revisions.make(mine, first, "hash", 1))
+    cluster = SimulatedCluster()
+    mine = cluster.create(stateful_set())
+    first = revisions.find_name(cluster.world(STATEFUL_SETS), mine, 0)
+    cluster.create(revisions.make(mine, first, "hash", 1).obj)
 
-    second = revisions.find_place(paper.world(STATEFUL_SETS), mine, 0)
+    second = revisions.find_name(cluster.world(STATEFUL_SETS), mine, 0)
 
     assert (second.name, second.collisions) == (first.name, 0)
     assert second.there is not None

@@ -1,19 +1,19 @@
-"""Claims that bind and volumes that are made, told on paper."""
+"""Volume binding and provisioning in a simulated cluster."""
 
 from random import Random
 from typing import Any
 
 import pytest
 
-from lamina.actors.workloads.claims import CLAIMS
 from lamina.actors.workloads.ephemeral import EPHEMERAL_CLAIMS
-from lamina.actors.workloads.matching import smallest_fit
-from lamina.actors.workloads.provisioning import PROVISIONING, STANDARD
-from lamina.actors.workloads.volumes import HELD_CLAIMS, VOLUMES
+from lamina.actors.workloads.pv_binder import CLAIMS
+from lamina.actors.workloads.pv_match import smallest_fit
+from lamina.actors.workloads.pv_phase import HELD_CLAIMS, VOLUMES
+from lamina.actors.workloads.pv_provisioner import PROVISIONING, STANDARD
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
-from lamina.paper import Crashed, Paper, settle
-from lamina.paper.kinds import EVENT, POD, STORAGE_CLASS, VOLUME, VOLUME_CLAIM, make
+from lamina.simulation import Crashed, SimulatedCluster, settle
+from lamina.simulation.cluster.kinds import EVENT, POD, STORAGE_CLASS, VOLUME, VOLUME_CLAIM, make
 
 CONTROLLERS = (CLAIMS, VOLUMES, HELD_CLAIMS, PROVISIONING)
 ONCE = "ReadWriteOnce"
@@ -44,28 +44,29 @@ def at(name: str = "c") -> Ref:
     return Ref("v1", "PersistentVolumeClaim", "default", name)
 
 
-def phases(paper: Paper) -> dict[str, str]:
+def phases(cluster: SimulatedCluster) -> dict[str, str]:
     return {
-        meta.name(one): one["status"]["phase"] for one in (*paper.listed(VOLUME_CLAIM), *paper.listed(VOLUME))
+        meta.name(one): one["status"]["phase"]
+        for one in (*cluster.listed(VOLUME_CLAIM), *cluster.listed(VOLUME))
     }
 
 
-def reasons(paper: Paper) -> list[str]:
-    return sorted(one["reason"] for one in paper.listed(EVENT))
+def reasons(cluster: SimulatedCluster) -> list[str]:
+    return sorted(one["reason"] for one in cluster.listed(EVENT))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_each_claim_gets_a_volume_and_each_volume_a_claim(seed: int) -> None:
-    paper = Paper()
+    cluster = SimulatedCluster()
     for number in range(4):
-        paper.create(volume(f"v-{number}", f"{number + 1}Gi"))
-        paper.create(claim(f"c-{number}", f"{number + 1}Gi"))
+        cluster.create(volume(f"v-{number}", f"{number + 1}Gi"))
+        cluster.create(claim(f"c-{number}", f"{number + 1}Gi"))
 
-    settle(paper, *CONTROLLERS, random=Random(seed))
+    settle(cluster, *CONTROLLERS, random=Random(seed))
 
-    assert set(phases(paper).values()) == {"Bound"}
-    pairs = {meta.name(one): one["spec"]["volumeName"] for one in paper.listed(VOLUME_CLAIM)}
-    back = {one["spec"]["claimRef"]["name"]: meta.name(one) for one in paper.listed(VOLUME)}
+    assert set(phases(cluster).values()) == {"Bound"}
+    pairs = {meta.name(one): one["spec"]["volumeName"] for one in cluster.listed(VOLUME_CLAIM)}
+    back = {one["spec"]["claimRef"]["name"]: meta.name(one) for one in cluster.listed(VOLUME)}
     assert pairs == back
 
 
@@ -94,7 +95,7 @@ def test_each_claim_gets_a_volume_and_each_volume_a_claim(seed: int) -> None:
         "one that can be reached as asked",
         "the one with the fewest ways of access",
         "none that is taken",
-        "none that was somebody else's",
+        "none that another claim had",
         "none of another mode",
     ],
 )
@@ -105,125 +106,125 @@ def test_a_claim_gets(volumes: list[Made], asks: Made, chosen: str | None) -> No
 
 
 def test_a_claim_of_our_class_is_provided_for_and_its_volume_goes_with_it() -> None:
-    paper = Paper()
-    paper.create(standard())
-    made = paper.create(claim(storageClassName="standard"))
-    settle(paper, *CONTROLLERS)
+    cluster = SimulatedCluster()
+    cluster.create(standard())
+    made = cluster.create(claim(storageClassName="standard"))
+    settle(cluster, *CONTROLLERS)
     name = f"pvc-{meta.uid(made)}"
-    assert phases(paper) == {"c": "Bound", name: "Bound"}
-    assert paper.get(at())["status"]["capacity"] == {"storage": "1Gi"}
-    assert reasons(paper) == ["ExternalProvisioning", "Provisioning", "ProvisioningSucceeded"]
+    assert phases(cluster) == {"c": "Bound", name: "Bound"}
+    assert cluster.get(at())["status"]["capacity"] == {"storage": "1Gi"}
+    assert reasons(cluster) == ["ExternalProvisioning", "Provisioning", "ProvisioningSucceeded"]
 
-    paper.delete(at())
-    settle(paper, *CONTROLLERS)
+    cluster.delete(at())
+    settle(cluster, *CONTROLLERS)
 
-    assert phases(paper) == {}
+    assert phases(cluster) == {}
 
 
 def test_a_volume_that_is_to_be_kept_is_released() -> None:
-    paper = Paper()
-    paper.create(standard(reclaimPolicy="Retain"))
-    paper.create(claim(storageClassName="standard"))
-    settle(paper, *CONTROLLERS)
+    cluster = SimulatedCluster()
+    cluster.create(standard(reclaimPolicy="Retain"))
+    cluster.create(claim(storageClassName="standard"))
+    settle(cluster, *CONTROLLERS)
 
-    paper.delete(at())
-    settle(paper, *CONTROLLERS)
+    cluster.delete(at())
+    settle(cluster, *CONTROLLERS)
 
-    assert list(phases(paper).values()) == ["Released"]
+    assert list(phases(cluster).values()) == ["Released"]
 
 
 def test_a_claim_grows_and_its_volume_with_it() -> None:
-    paper = Paper()
-    paper.create(standard())
-    paper.create(claim(storageClassName="standard"))
-    settle(paper, *CONTROLLERS)
+    cluster = SimulatedCluster()
+    cluster.create(standard())
+    cluster.create(claim(storageClassName="standard"))
+    settle(cluster, *CONTROLLERS)
 
-    paper.patch(at(), {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
-    settle(paper, *CONTROLLERS)
+    cluster.patch(at(), {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+    settle(cluster, *CONTROLLERS)
 
-    assert paper.get(at())["status"]["capacity"] == {"storage": "2Gi"}
-    assert paper.listed(VOLUME)[0]["spec"]["capacity"] == {"storage": "2Gi"}
+    assert cluster.get(at())["status"]["capacity"] == {"storage": "2Gi"}
+    assert cluster.listed(VOLUME)[0]["spec"]["capacity"] == {"storage": "2Gi"}
 
 
 def test_a_claim_that_leaves_it_to_others_is_given_the_usual_class_once_there_is_one() -> None:
-    paper = Paper()
-    paper.create(claim(storageClassName=None))
-    settle(paper, *CONTROLLERS)
-    assert reasons(paper) == ["FailedBinding"]
+    cluster = SimulatedCluster()
+    cluster.create(claim(storageClassName=None))
+    settle(cluster, *CONTROLLERS)
+    assert reasons(cluster) == ["FailedBinding"]
 
-    paper.create(standard())
-    settle(paper, *CONTROLLERS)
+    cluster.create(standard())
+    settle(cluster, *CONTROLLERS)
 
-    assert paper.get(at())["status"]["phase"] == "Bound"
+    assert cluster.get(at())["status"]["phase"] == "Bound"
 
 
 def test_a_claim_waits_for_its_first_consumer() -> None:
-    paper = Paper()
-    paper.create(standard(volumeBindingMode="WaitForFirstConsumer"))
-    paper.create(claim(storageClassName="standard"))
-    settle(paper, *CONTROLLERS)
-    assert reasons(paper) == ["WaitForFirstConsumer"]
+    cluster = SimulatedCluster()
+    cluster.create(standard(volumeBindingMode="WaitForFirstConsumer"))
+    cluster.create(claim(storageClassName="standard"))
+    settle(cluster, *CONTROLLERS)
+    assert reasons(cluster) == ["WaitForFirstConsumer"]
 
     used = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
-    paper.create(make(POD, "p", spec={"volumes": [used]}))
-    settle(paper, *CONTROLLERS)
-    assert phases(paper) == {"c": "Pending"}
+    cluster.create(make(POD, "p", spec={"volumes": [used]}))
+    settle(cluster, *CONTROLLERS)
+    assert phases(cluster) == {"c": "Pending"}
 
-    paper.patch(Ref("v1", "Pod", "default", "p"), {"spec": {"nodeName": "n"}})
-    settle(paper, *CONTROLLERS)
-    assert paper.get(at())["status"]["phase"] == "Bound"
-    assert meta.annotations(paper.get(at()))["volume.kubernetes.io/selected-node"] == "n"
+    cluster.patch(Ref("v1", "Pod", "default", "p"), {"spec": {"nodeName": "n"}})
+    settle(cluster, *CONTROLLERS)
+    assert cluster.get(at())["status"]["phase"] == "Bound"
+    assert meta.annotations(cluster.get(at()))["volume.kubernetes.io/selected-node"] == "n"
 
 
 def test_a_claim_that_is_in_use_stays_until_it_is_not() -> None:
-    paper = Paper()
-    paper.create(volume("v"))
-    paper.create(claim())
+    cluster = SimulatedCluster()
+    cluster.create(volume("v"))
+    cluster.create(claim())
     used = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
-    paper.create(make(POD, "p", spec={"nodeName": "n", "volumes": [used]}))
-    settle(paper, *CONTROLLERS)
+    cluster.create(make(POD, "p", spec={"nodeName": "n", "volumes": [used]}))
+    settle(cluster, *CONTROLLERS)
 
-    paper.delete(at())
-    paper.delete(Ref("v1", "PersistentVolume", "", "v"))
-    settle(paper, *CONTROLLERS)
-    assert phases(paper) == {"c": "Bound", "v": "Bound"}
+    cluster.delete(at())
+    cluster.delete(Ref("v1", "PersistentVolume", "", "v"))
+    settle(cluster, *CONTROLLERS)
+    assert phases(cluster) == {"c": "Bound", "v": "Bound"}
 
-    paper.delete(Ref("v1", "Pod", "default", "p"), grace=0)
-    settle(paper, *CONTROLLERS)
-    assert phases(paper) == {}
+    cluster.delete(Ref("v1", "Pod", "default", "p"), grace=0)
+    settle(cluster, *CONTROLLERS)
+    assert phases(cluster) == {}
 
 
 def test_a_claim_that_asks_for_a_volume_by_name_gets_it_or_none() -> None:
-    paper = Paper()
-    paper.create(volume("v", "1Gi"))
-    paper.create(claim("large", "2Gi", volumeName="v"))
-    settle(paper, *CONTROLLERS)
-    assert reasons(paper) == ["VolumeMismatch"]
+    cluster = SimulatedCluster()
+    cluster.create(volume("v", "1Gi"))
+    cluster.create(claim("large", "2Gi", volumeName="v"))
+    settle(cluster, *CONTROLLERS)
+    assert reasons(cluster) == ["VolumeMismatch"]
 
-    paper.create(claim("fits", volumeName="v"))
-    settle(paper, *CONTROLLERS)
+    cluster.create(claim("fits", volumeName="v"))
+    settle(cluster, *CONTROLLERS)
 
-    assert phases(paper) == {"large": "Pending", "fits": "Bound", "v": "Bound"}
-    assert meta.annotations(paper.get(at("fits"))) == {"pv.kubernetes.io/bind-completed": "yes"}
-    assert "FailedBinding" in reasons(paper)
+    assert phases(cluster) == {"large": "Pending", "fits": "Bound", "v": "Bound"}
+    assert meta.annotations(cluster.get(at("fits"))) == {"pv.kubernetes.io/bind-completed": "yes"}
+    assert "FailedBinding" in reasons(cluster)
 
 
 def test_a_claim_whose_volume_goes_is_lost() -> None:
-    paper = Paper()
-    paper.create({**volume("v"), "metadata": {"name": "v"}})
-    paper.create(claim())
-    settle(paper, *CONTROLLERS)
+    cluster = SimulatedCluster()
+    cluster.create({**volume("v"), "metadata": {"name": "v"}})
+    cluster.create(claim())
+    settle(cluster, *CONTROLLERS)
 
-    paper.delete(Ref("v1", "PersistentVolume", "", "v"))
-    settle(paper, *CONTROLLERS)
+    cluster.delete(Ref("v1", "PersistentVolume", "", "v"))
+    settle(cluster, *CONTROLLERS)
 
-    assert phases(paper) == {"c": "Lost"}
-    assert reasons(paper) == ["ClaimLost"]
+    assert phases(cluster) == {"c": "Lost"}
+    assert reasons(cluster) == ["ClaimLost"]
 
 
 def test_a_claim_that_a_pod_brings_is_made_for_it() -> None:
-    paper = Paper()
-    paper.create(standard())
+    cluster = SimulatedCluster()
+    cluster.create(standard())
     asked = {
         "accessModes": [ONCE],
         "resources": {"requests": {"storage": "1Gi"}},
@@ -231,36 +232,38 @@ def test_a_claim_that_a_pod_brings_is_made_for_it() -> None:
     }
     template = {"metadata": {"labels": {"x": "y"}}, "spec": asked}
     brought = {"name": "v", "ephemeral": {"volumeClaimTemplate": template}}
-    pod = paper.create(make(POD, "p", spec={"nodeName": "n", "volumes": [brought]}))
+    pod = cluster.create(make(POD, "p", spec={"nodeName": "n", "volumes": [brought]}))
 
-    settle(paper, *CONTROLLERS, EPHEMERAL_CLAIMS)
+    settle(cluster, *CONTROLLERS, EPHEMERAL_CLAIMS)
 
-    made = paper.get(at("p-v"))
+    made = cluster.get(at("p-v"))
     assert made["status"]["phase"] == "Bound"
     assert meta.labels(made) == {"x": "y"}
     assert meta.is_controlled_by(made, meta.uid(pod))
 
 
-def test_a_claim_that_is_somebody_elses_is_left_alone() -> None:
-    paper = Paper()
-    paper.create(claim("p-v"))
-    paper.create(make(POD, "p", spec={"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}))
+def test_a_claim_of_another_owner_is_left_alone() -> None:
+    cluster = SimulatedCluster()
+    cluster.create(claim("p-v"))
+    cluster.create(
+        make(POD, "p", spec={"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]})
+    )
 
-    settle(paper, EPHEMERAL_CLAIMS)
+    settle(cluster, EPHEMERAL_CLAIMS)
 
-    assert reasons(paper) == ["FailedBinding"]
-    assert not meta.owner_refs(paper.get(at("p-v")))
+    assert reasons(cluster) == ["FailedBinding"]
+    assert not meta.owner_refs(cluster.get(at("p-v")))
 
 
 @pytest.mark.parametrize("crash_after", range(8))
-def test_whoever_dies_while_binding_is_followed_by_somebody_who_finishes(crash_after: int) -> None:
-    paper = Paper()
-    paper.create(standard())
-    paper.create(claim(storageClassName="standard"))
+def test_a_binding_that_a_crash_interrupted_is_finished(crash_after: int) -> None:
+    cluster = SimulatedCluster()
+    cluster.create(standard())
+    cluster.create(claim(storageClassName="standard"))
     try:
-        settle(paper, *CONTROLLERS, crash_after=crash_after)
+        settle(cluster, *CONTROLLERS, crash_after=crash_after)
     except Crashed:
-        settle(paper, *CONTROLLERS)
+        settle(cluster, *CONTROLLERS)
 
-    assert sorted(phases(paper).values()) == ["Bound", "Bound"]
-    assert len(paper.listed(VOLUME)) == 1
+    assert sorted(phases(cluster).values()) == ["Bound", "Bound"]
+    assert len(cluster.listed(VOLUME)) == 1

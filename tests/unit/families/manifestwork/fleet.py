@@ -1,8 +1,8 @@
 """
-A fleet on paper: a replica set, its placement, and agents that say how their works do.
+A simulated fleet: a replica set, its placement, and agents that report the status of their works.
 
-An agent goes by what is in its work: `done` succeeds, `bad` fails, `working`
-takes for ever. One that is away says nothing.
+An agent reports by the phase in its work: `done` succeeds, `bad` fails, `working`
+never ends. One that is away reports nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from lamina.core.plan import Action, Create, Patch, Plan, Replace
-from lamina.families.manifestwork.controller import hub
-from lamina.families.manifestwork.names import (
+from lamina.core.model.plan import Action, Create, Patch, Plan, Replace
+from lamina.families.manifestwork.hub.controller import hub
+from lamina.families.manifestwork.labels import (
     GROUP_INDEX,
     GROUP_NAME,
     HASH,
@@ -26,8 +26,8 @@ from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper import Paper, planned, settle
-from lamina.paper.kinds import CONTROLLER_REVISION, KINDS, kind, make
+from lamina.simulation import SimulatedCluster, planned, settle
+from lamina.simulation.cluster.kinds import CONTROLLER_REVISION, KINDS, kind, make
 
 SET = kind(REPLICA_SET_VERSION, "ManifestWorkReplicaSet", "manifestworkreplicasets", subresources=("status",))
 WORK = kind(WORK_VERSION, "ManifestWork", "manifestworks", subresources=("status",))
@@ -67,20 +67,20 @@ def progressive(**settings: Any) -> Made:
     return {**made, "failureStrategy": failure} if failure else made
 
 
-def everybody(**settings: Any) -> Made:
+def all_at_once(**settings: Any) -> Made:
     failure = settings.pop("failureStrategy", "")
     return {"type": "All", "all": settings} | ({"failureStrategy": failure} if failure else {})
 
 
 @dataclass
-class Fleet(Paper):
-    """One hub, on paper, with the agents of its clusters."""
+class Fleet(SimulatedCluster):
+    """One simulated hub, with the agents of its clusters."""
 
     kinds: Kinds = field(default_factory=lambda: Kinds([*KINDS.versions(), SET, WORK, PLACEMENT, DECISION]))
     away: set[str] = field(default_factory=set)
-    """Clusters whose agents say nothing."""
+    """Clusters whose agents report nothing."""
 
-    # ── what somebody does ──
+    # ── edits ──
 
     def start(
         self, content: Obj = OK1, clusters: int | Sequence[str] = 4, strategy: Obj | None = None, **spec: Any
@@ -255,7 +255,7 @@ __all__ = [
     "OK3",
     "SLOW",
     "Fleet",
-    "everybody",
+    "all_at_once",
     "progressive",
     "relabelled",
     "sent",

@@ -1,14 +1,14 @@
-"""What is promised of every rollout, checked after each write, whatever has gone wrong before it."""
+"""Invariants of every rollout, checked after each write, whatever has failed before it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lamina.core.plan import Action, Create, Delete, Replace
-from lamina.families.manifestwork.names import HASH, OWNER, PLACED_BY, REPLICA_SET
+from lamina.core.model.plan import Action, Create, Delete, Replace
+from lamina.families.manifestwork.labels import HASH, OWNER, PLACED_BY, REPLICA_SET
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper import Paper
-from lamina.testing.sieve import Mishap, Wrote
+from lamina.simulation import SimulatedCluster
+from lamina.testing.crash_explorer import Perturbation, Write
 from tests.unit.families.manifestwork.fleet import DECISION, WORK, sent
 
 
@@ -25,56 +25,78 @@ def kept_templates(objects: Mapping[Ref, Made]) -> dict[str, Obj]:
     }
 
 
-def said_before_sent(wrote: Wrote) -> None:
-    """Nothing goes out that is not kept, and what goes out is what the status says."""
-    for _ in sent([wrote.action]):
-        assert isinstance(wrote.action, Create | Replace)
-        tag, status = meta.labels(wrote.action.obj)[HASH], _owner(wrote.before).get("status") or {}
+def said_before_sent(write: Write) -> None:
+    """A work is only sent a template that is kept as a revision and recorded in the status."""
+    for _ in sent([write.action]):
+        assert isinstance(write.action, Create | Replace)
+        tag, status = meta.labels(write.action.obj)[HASH], _owner(write.before).get("status") or {}
         goal = status.get("currentRevision" if status.get("abortedTime") else "updateRevision")
-        assert tag == goal, f"{wrote.action.ref} is sent {tag}, and the status says {goal}"
-        if wrote.mishap in (None, Mishap.DEATH):
-            # That somebody else took away a revision cannot be known before it is heard.
-            assert tag in kept_templates(wrote.before), f"{wrote.action.ref} is sent {tag}, which is not kept"
+        assert tag == goal, f"{write.action.ref} is sent {tag}, and the status says {goal}"
+        if write.perturbation in (None, Perturbation.CRASH):
+            # That another client deleted a revision cannot be known before the watch reports it.
+            assert tag in kept_templates(write.before), f"{write.action.ref} is sent {tag}, which is not kept"
 
 
-def never_sent_again(wrote: Wrote) -> None:
-    """Whoever has turned round is not sent the broken revision again, not even by somebody who sees the past."""
-    owner = _owner(wrote.before)
-    status = owner.get("status") or {}
-    if not status.get("abortedTime") or not sent([wrote.action]):
+def counted_before_sent(write: Write) -> None:
+    """
+    When a work is sent, the status counts as updated only clusters that hold the revision it names.
+
+    A count of the revision before is replaced by the write that records the new one, ahead of the
+    first work. A reader that sees the new work therefore sees the new count in a later read. The
+    way back of an abort is counted afterwards.
+    """
+    status = _owner(write.before).get("status") or {}
+    if (
+        not sent([write.action])
+        or status.get("abortedTime")
+        or write.perturbation not in (None, Perturbation.CRASH)
+    ):
         return
-    before = wrote.before.get(wrote.action.ref)
-    assert isinstance(wrote.action, Create | Replace)
+    template = kept_templates(write.before).get(status.get("updateRevision", ""))
+    works = [obj for ref, obj in write.before.items() if ref.kind == WORK.kind]
+    holding = sum(work["spec"] == template for work in works)
+    updated = (status.get("summary") or {}).get("updated", 0)
+    assert updated <= holding, f"{updated} are counted as updated, and {holding} hold the revision"
+
+
+def never_sent_again(write: Write) -> None:
+    """A cluster that has been rolled back is not sent the broken revision again, not even with a stale view."""
+    owner = _owner(write.before)
+    status = owner.get("status") or {}
+    if not status.get("abortedTime") or not sent([write.action]):
+        return
+    before = write.before.get(write.action.ref)
+    assert isinstance(write.action, Create | Replace)
     back = before is not None and meta.labels(before)[HASH] == status["currentRevision"]
-    turned = back and meta.generation(before or {}) > 1
-    broken = meta.labels(wrote.action.obj)[HASH] == status["updateRevision"]
-    assert not (turned and broken), f"{wrote.action.ref} is sent the broken revision again"
+    reverted = back and meta.generation(before or {}) > 1
+    broken = meta.labels(write.action.obj)[HASH] == status["updateRevision"]
+    assert not (reverted and broken), f"{write.action.ref} is sent the broken revision again"
 
 
-def keeps_the_pace(at_once: int) -> Callable[[Wrote], None]:
-    """On the way out, no more of a placement are on the way than may be; the way back is taken by all at once."""
+def keeps_the_pace(at_once: int) -> Callable[[Write], None]:
+    """A rollout updates no more clusters of a placement at once than it may; an abort rolls back all at once."""
 
-    def check(wrote: Wrote) -> None:
-        status = _owner(wrote.before).get("status") or {}
-        if status.get("abortedTime") or not sent([wrote.action]):
+    def check(write: Write) -> None:
+        status = _owner(write.before).get("status") or {}
+        if status.get("abortedTime") or not sent([write.action]):
             return
-        assert isinstance(wrote.action, Create | Replace)
-        tag = meta.labels(wrote.action.obj)[HASH]
-        placement = meta.labels(wrote.action.obj)[PLACED_BY]
-        works = [obj for ref, obj in wrote.paper.objects.items() if ref.kind == WORK.kind]
+        assert isinstance(write.action, Create | Replace)
+        tag = meta.labels(write.action.obj)[HASH]
+        placement = meta.labels(write.action.obj)[PLACED_BY]
+        works = [obj for ref, obj in write.cluster.objects.items() if ref.kind == WORK.kind]
         on_the_way = {
             meta.namespace(one)
             for one in works
             if (meta.labels(one)[HASH], meta.labels(one)[PLACED_BY]) == (tag, placement) and not _is_done(one)
         }
-        busy = on_the_way & _selected(wrote.paper)
+        busy = on_the_way & _selected(write.cluster)
         assert len(busy) <= at_once, f"{sorted(busy)} are on the way"
 
     return check
 
 
-def _selected(paper: Paper) -> set[str]:
-    return {one["clusterName"] for held in paper.listed(DECISION) for one in held["status"]["decisions"]}
+def _selected(cluster: SimulatedCluster) -> set[str]:
+    return {one["clusterName"] for held in cluster.listed(DECISION) for one in held["status"]["decisions"]}
 
 
 def _is_done(work: Obj) -> bool:
@@ -87,37 +109,37 @@ def _is_done(work: Obj) -> bool:
     )
 
 
-def the_spec_is_somebody_elses(wrote: Wrote) -> None:
-    """Whatever is aborted or undone, nobody writes the spec but those whose it is."""
-    owner = _owner(wrote.paper.objects)
-    assert not owner or owner["spec"] == _owner(wrote.before)["spec"], "the spec was written"
+def the_spec_is_never_written(write: Write) -> None:
+    """Whatever is aborted or rolled back, no controller writes the spec."""
+    owner = _owner(write.cluster.objects)
+    assert not owner or owner["spec"] == _owner(write.before)["spec"], "the spec was written"
 
 
-def numbers_grow(wrote: Wrote) -> None:
+def numbers_grow(write: Write) -> None:
     """No number is given to two snapshots, and what a revision holds never changes."""
     given: dict[int, Any] = {}
-    for ref, obj in wrote.paper.objects.items():
+    for ref, obj in write.cluster.objects.items():
         if ref.kind == "ControllerRevision":
             assert given.setdefault(obj["revision"], obj["data"]) == obj["data"], f"two are {obj['revision']}"
-            before = wrote.before.get(ref)
+            before = write.before.get(ref)
             assert before is None or meta.uid(before) != meta.uid(obj) or before["data"] == obj["data"]
 
 
-def nothing_in_use_is_forgotten(wrote: Wrote) -> None:
-    """A revision that is stable or wanted is kept, as far as whoever prunes can know."""
-    action: Action = wrote.action
-    owner = _owner(wrote.paper.objects)
+def nothing_in_use_is_forgotten(write: Write) -> None:
+    """A revision that is stable or wanted is kept, as far as its pruner can know."""
+    action: Action = write.action
+    owner = _owner(write.cluster.objects)
     if not isinstance(action, Delete) or action.ref.kind != "ControllerRevision" or meta.is_deleting(owner):
         return
     status = owner.get("status") or {}
-    lost = kept_templates(wrote.before).keys() - kept_templates(wrote.paper.objects).keys()
+    lost = kept_templates(write.before).keys() - kept_templates(write.cluster.objects).keys()
     assert not lost & {status.get("currentRevision"), status.get("updateRevision")}, f"{lost} is in use"
 
 
-def nothing_is_forgotten_within_the_limit(wrote: Wrote) -> None:
-    """Of those that nobody is on, as many are kept as the spec asks for, whatever has gone wrong."""
-    action, owner = wrote.action, _owner(wrote.before)
+def nothing_is_forgotten_within_the_limit(write: Write) -> None:
+    """Of the revisions without clusters, as many are kept as the spec asks for, whatever has failed."""
+    action, owner = write.action, _owner(write.before)
     if not isinstance(action, Delete) or action.ref.kind != "ControllerRevision" or meta.is_deleting(owner):
         return
-    left = sum(ref.kind == "ControllerRevision" for ref in wrote.paper.objects)
+    left = sum(ref.kind == "ControllerRevision" for ref in write.cluster.objects)
     assert left >= owner["spec"]["revisionHistoryLimit"], f"{action.ref} is forgotten, and {left} are left"

@@ -6,29 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lamina.families.manifestwork.state import State
-from lamina.families.manifestwork.strategy import Group, Strategy
+from lamina.families.manifestwork.hub.strategy import Group, Strategy
+from lamina.families.manifestwork.hub.work_status import RolloutState
 
-Known = Mapping[str, tuple[State, datetime | None]]
+Known = Mapping[str, tuple[RolloutState, datetime | None]]
 TIME_OUT = "TimeOut"
 
 
 @dataclass
 class Result:
-    """Who is to be rolled out to, in flight or new, and who ran out of time."""
+    """The clusters to roll out to, in flight or new, and those past their deadline."""
 
     to_rollout: dict[str, str] = field(default_factory=dict)
     timed_out: list[str] = field(default_factory=list)
     breach: bool = False
 
 
-def classify(state: State, since: datetime | None, now: datetime, how: Strategy, soak: timedelta) -> str:
+def classify(
+    state: RolloutState, since: datetime | None, now: datetime, how: Strategy, soak: timedelta
+) -> str:
     """Return in flight, done, or TimeOut."""
     start = since if since is not None else now
     start = min(start, now)
-    if state is State.TO_APPLY:
+    if state is RolloutState.TO_APPLY:
         return "in flight"
-    if state is State.SUCCEEDED:
+    if state is RolloutState.SUCCEEDED:
         return "in flight" if now < start + soak else "done"
     if how.deadline is None or now < start + how.deadline:
         return "in flight"
@@ -48,14 +50,14 @@ def per_cluster(
     members = {name for group in groups for name in group.clusters}
     for name in sorted(name for name in known if name in members):
         state, since = known[name]
-        if result.breach and state is State.TO_APPLY:
+        if result.breach and state is RolloutState.TO_APPLY:
             continue
         found = classify(state, since, now, how, soak)
         if found == "in flight":
             result.to_rollout[name] = state.value
         elif found == TIME_OUT:
             result.timed_out.append(name)
-        if found == TIME_OUT or state is State.FAILED:
+        if found == TIME_OUT or state is RolloutState.FAILED:
             failures += 1
             result.breach = failures > limit
         if len(result.to_rollout) >= size:
@@ -82,7 +84,7 @@ def per_group(
     judged: dict[str, str] = {}
     for name in sorted(name for name in known if name in members):
         state, since = known[name]
-        if state is State.TO_APPLY:
+        if state is RolloutState.TO_APPLY:
             continue
         found = classify(state, since, now, how, soak)
         judged[name] = found if found == TIME_OUT else state.value
@@ -94,11 +96,11 @@ def per_group(
         failures = 0
         for name in sorted(group.clusters):
             if name in judged:
-                failures += judged[name] in (TIME_OUT, State.FAILED.value)
+                failures += judged[name] in (TIME_OUT, RolloutState.FAILED.value)
                 result.breach = result.breach or failures > tolerated.get(group.index, 0)
             else:
                 result.to_rollout[name] = "new"
-        if result.breach or any(state != State.FAILED.value for state in result.to_rollout.values()):
+        if result.breach or any(state != RolloutState.FAILED.value for state in result.to_rollout.values()):
             return result
     return result
 
@@ -109,13 +111,13 @@ def reference(how: Strategy, groups: Sequence[Group], known: Known, now: datetim
     others = [group for group in groups if not how.is_mandatory(group)]
     total = sum(len(group.clusters) for group in groups)
     rest = sum(len(group.clusters) for group in others)
-    if how.manner == "All":
+    if how.type == "All":
         return per_cluster(groups, known, now, how, total, total, timedelta(0))
     if first:
         ahead = per_group(first, known, now, how, {}, how.soak)
         if ahead.to_rollout or ahead.timed_out:
             return ahead
-    if how.manner == "Progressive":
+    if how.type == "Progressive":
         return per_cluster(others, known, now, how, how.at_once(rest), how.tolerated(total), how.soak)
     limits = {group.index: how.tolerated(len(group.clusters)) for group in others}
     return per_group(others, known, now, how, limits, how.soak)

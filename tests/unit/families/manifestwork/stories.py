@@ -1,9 +1,9 @@
 """
-Rollouts over a fleet on paper, whatever somebody does to them in the meantime: the stories that the sieve tells.
+Simulated rollouts over a fleet, with edits and deletions in the meantime: scenarios for the crash explorer.
 
-Agents take half a second to answer, and one whose namespace has a config map
-`away` says nothing, so that a rollout has a middle. What is promised of every
-rollout is checked after each write, whatever has gone wrong before it.
+Agents take half a second to report, and one whose namespace has a config map `away`
+reports nothing, so that a rollout has a middle. The invariants of every rollout are
+checked after each write, whatever has failed before it.
 """
 
 from collections import Counter
@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from lamina.actors.garbage import GARBAGE
-from lamina.core.controller import Controller, Watch, only
-from lamina.core.plan import NOTHING, Plan, one_stage, set_status
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World, everything
-from lamina.families.manifestwork.names import HASH
-from lamina.families.manifestwork.rollback import rollback
+from lamina.core.model.controller import Controller, Watch, only
+from lamina.core.model.plan import NOTHING, Plan, one_stage, set_status
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World, everything
+from lamina.families.manifestwork.hub.rollback import rollback
+from lamina.families.manifestwork.labels import HASH
 from lamina.objects import conditions, meta
 from lamina.objects.types import Obj, Ref
-from lamina.paper import Paper
-from lamina.paper.kinds import CONFIG_MAP, CONTROLLER_REVISION, make
-from lamina.testing.sieve import Scenario, Step
+from lamina.simulation import SimulatedCluster
+from lamina.simulation.cluster.kinds import CONFIG_MAP, CONTROLLER_REVISION, make
+from lamina.testing.crash_explorer import Scenario, Step
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
@@ -35,11 +35,12 @@ from tests.unit.families.manifestwork.fleet import (
     SLOW,
     WORK,
     Fleet,
-    everybody,
+    all_at_once,
     progressive,
     sent,
 )
 from tests.unit.families.manifestwork.promises import (
+    counted_before_sent,
     keeps_the_pace,
     kept_templates,
     never_sent_again,
@@ -47,19 +48,19 @@ from tests.unit.families.manifestwork.promises import (
     nothing_is_forgotten_within_the_limit,
     numbers_grow,
     said_before_sent,
-    the_spec_is_somebody_elses,
+    the_spec_is_never_written,
 )
 from tests.unit.families.undoing import carry_out, seen
 
 TAKES = timedelta(milliseconds=500)
 STARTED = timedelta(milliseconds=300)
-"""Until the first have been sent something, and nobody has answered."""
+"""Until the first clusters have been sent something, and none has reported."""
 HALF_WAY = timedelta(milliseconds=800)
-"""Until the first have answered, and the next have been sent something."""
+"""Until the first clusters have reported, and the next have been sent something."""
 A_WHILE, FOR_LONG = timedelta(seconds=2), timedelta(seconds=12)
-"""How long a mishap lasts: shorter than the five seconds that a cluster is given, and longer."""
+"""How long a perturbation lasts: shorter than the five seconds that a cluster is given, and longer."""
 OVER = timedelta(seconds=30)
-"""Until it has ended, or has been aborted and everybody is back."""
+"""Until it has ended, or has been aborted and every cluster is rolled back."""
 
 
 # ── the agents ──
@@ -83,7 +84,7 @@ def _answer(work: Obj, answers: Answers, now: datetime) -> Plan:
         return one_stage("begin", [patch] if patch else [], because="it was sent something")
     due = datetime.fromisoformat(status["since"]) + TAKES
     if now < due:
-        return Plan(look_again=due - now, because="it takes a while")
+        return Plan(requeue_after=due - now, because="it takes a while")
     patch = set_status(work, {**status, "conditions": _judged(work, now)})
     return one_stage("answer", [patch] if patch else [], because="it is as far as it gets")
 
@@ -106,8 +107,8 @@ def _works_there(world: World, change: Change) -> Iterable[Ref]:
 AGENTS: Controller[Obj] = Controller(
     name="agents",
     watches=(
-        Watch(selects=only(*WORK.group_kind), concerns=lambda world, change: (change.ref,), keep=everything),
-        Watch(selects=only("", "ConfigMap"), concerns=_works_there),
+        Watch(selects=only(*WORK.group_kind), enqueue=lambda world, change: (change.ref,), keep=everything),
+        Watch(selects=only("", "ConfigMap"), enqueue=_works_there),
     ),
     gather=_work,
     plan=_answer,
@@ -115,48 +116,48 @@ AGENTS: Controller[Obj] = Controller(
 )
 
 
-# ── what is done to it ──
+# ── steps ──
 
 
 def wants(content: Obj) -> Step:
-    def change(paper: Paper) -> None:
-        assert isinstance(paper, Fleet)
-        paper.want(content)
+    def change(cluster: SimulatedCluster) -> None:
+        assert isinstance(cluster, Fleet)
+        cluster.want(content)
 
     return change
 
 
-def one_is_away(paper: Paper) -> None:
-    paper.create(make(CONFIG_MAP, "away", "c2"))
+def one_is_away(cluster: SimulatedCluster) -> None:
+    cluster.create(make(CONFIG_MAP, "away", "c2"))
 
 
-def it_is_back(paper: Paper) -> None:
-    paper.delete(_away("c2"))
+def it_is_back(cluster: SimulatedCluster) -> None:
+    cluster.delete(_away("c2"))
 
 
-def loses_the_way_back(paper: Paper) -> None:
-    """Somebody deletes the revision that everybody was well on."""
-    assert isinstance(paper, Fleet)
-    for one in paper.listed(CONTROLLER_REVISION):
-        if meta.labels(one)[HASH] == paper.current:
-            paper.delete(meta.ref(one))
+def loses_the_stable_revision(cluster: SimulatedCluster) -> None:
+    """The revision on which every cluster was healthy is deleted."""
+    assert isinstance(cluster, Fleet)
+    for one in cluster.listed(CONTROLLER_REVISION):
+        if meta.labels(one)[HASH] == cluster.current:
+            cluster.delete(meta.ref(one))
 
 
 def selects(*clusters: str) -> Step:
-    def change(paper: Paper) -> None:
-        assert isinstance(paper, Fleet)
-        paper.place("place", {0: clusters})
+    def change(cluster: SimulatedCluster) -> None:
+        assert isinstance(cluster, Fleet)
+        cluster.place("place", {0: clusters})
 
     return change
 
 
-def is_deleted(paper: Paper) -> None:
-    paper.delete(APP)
+def is_deleted(cluster: SimulatedCluster) -> None:
+    cluster.delete(APP)
 
 
-def undoes(paper: Paper) -> None:
-    """Somebody goes back to the revision before the one that is wanted."""
-    carry_out(paper, APP, rollback(seen(paper, HUB, APP), None))
+def undoes(cluster: SimulatedCluster) -> None:
+    """The set is rolled back to the revision before the one that is wanted."""
+    carry_out(cluster, APP, rollback(seen(cluster, HUB, APP), None))
 
 
 one_joins, one_leaves = selects("c0", "c1", "c2", "c3", "c4"), selects("c1", "c3", "c4")
@@ -167,11 +168,11 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "an abort of what takes too long": (wants(SLOW),),
     "an abort because an agent is away": (one_is_away, wants(OK2), OVER, it_is_back),
     "an abort after some succeeded": (wants(OK2), HALF_WAY, one_is_away, wants(SLOW), OVER, it_is_back),
-    "an abort, and the way back lost before it": (wants(BAD), HALF_WAY, loses_the_way_back),
-    "an abort, and then what everybody has": (wants(BAD), OVER, wants(OK1)),
+    "an abort, and the stable revision lost before it": (wants(BAD), HALF_WAY, loses_the_stable_revision),
+    "an abort, and then the stable template": (wants(BAD), OVER, wants(OK1)),
     "an abort, and then something better": (wants(BAD), OVER, wants(OK3)),
-    "an abort, and somebody joins": (wants(BAD), OVER, one_joins),
-    "an abort, and somebody leaves before it": (wants(BAD), HALF_WAY, one_leaves),
+    "an abort, and a cluster joins": (wants(BAD), OVER, one_joins),
+    "an abort, and clusters leave before it": (wants(BAD), HALF_WAY, one_leaves),
     "undone by hand in the middle": (wants(OK2), HALF_WAY, wants(OK1)),
     "undone after the end": (wants(OK2), OVER, wants(OK1)),
     "undone in the middle": (wants(OK2), HALF_WAY, undoes),
@@ -181,44 +182,48 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "deleted in the middle": (wants(OK2), STARTED, is_deleted),
 }
 
-ALL_AT_ONCE = everybody(progressDeadline="5s", failureStrategy="AbortAll")
+ALL_AT_ONCE = all_at_once(progressDeadline="5s", failureStrategy="AbortAll")
 
 
-# ── what it leads to ──
+# ── outcomes ──
 
 
-def outcome(paper: Paper) -> Any:
+def outcome(cluster: SimulatedCluster) -> Any:
     """
-    Return what a rollout leads to: who has what, which revisions are in use, and what is said of it.
+    Return the end of a rollout: the revision of each cluster, the revisions in use, and the status.
 
-    Which others are kept depends on which templates were seen at all.
+    Which others are kept depends on which templates were observed at all.
     """
-    assert isinstance(paper, Fleet)
-    if APP not in paper.objects:
-        return paper.revs(), paper.revisions(), "gone"
-    used = kept_templates(paper.objects).keys() & {paper.current, paper.update}
-    return paper.revs(), sorted(used), (paper.row(), bool(paper.aborted), paper.current, paper.update)
+    assert isinstance(cluster, Fleet)
+    if APP not in cluster.objects:
+        return cluster.revs(), cluster.revisions(), "gone"
+    used = kept_templates(cluster.objects).keys() & {cluster.current, cluster.update}
+    return (
+        cluster.revs(),
+        sorted(used),
+        (cluster.row(), bool(cluster.aborted), cluster.current, cluster.update),
+    )
 
 
-def halted(paper: Paper) -> Any:
-    """Return the same of a rollout that stops half-way: how many it went to depends on when the first was heard."""
-    have, *rest = outcome(paper)
+def halted(cluster: SimulatedCluster) -> Any:
+    """Return the same of a rollout that halts: how many clusters it reached depends on when the first failure came."""
+    have, *rest = outcome(cluster)
     return sorted(set(have.values())), *rest
 
 
-def deeds(paper: Paper) -> Any:
-    """Return what is the same whoever dies: what was sent to whom, nothing of it twice, and which revisions are kept."""
-    assert isinstance(paper, Fleet)
-    return Counter(sent(paper.journal)), kept(paper)
+def effects(cluster: SimulatedCluster) -> Any:
+    """Return what is the same whichever process crashes: what each cluster was sent, once, and the revisions kept."""
+    assert isinstance(cluster, Fleet)
+    return Counter(sent(cluster.journal)), kept(cluster)
 
 
-def kept(paper: Paper) -> Any:
-    assert isinstance(paper, Fleet)
-    return sorted({held for _, held in paper.revisions()})
+def kept(cluster: SimulatedCluster) -> Any:
+    assert isinstance(cluster, Fleet)
+    return sorted({held for _, held in cluster.revisions()})
 
 
 class _Way(NamedTuple):
-    """How a story is told: by which strategy, over which groups of clusters, with how much heard."""
+    """A variant of a story: its strategy, groups of clusters, history, and how long a perturbation lasts."""
 
     strategy: Obj
     at_once: int = 2
@@ -226,8 +231,8 @@ class _Way(NamedTuple):
     lasts: timedelta = A_WHILE
     groups: Mapping[int, Sequence[str]] = {0: ("c1", "c2", "c3", "c4")}
     counted: bool = True
-    """Whether what was sent is the same whoever dies."""
-    leads_to: Callable[[Paper], Any] = outcome
+    """Whether what was sent is the same whichever process crashes."""
+    leads_to: Callable[[SimulatedCluster], Any] = outcome
     further: Obj | None = None
     """The strategy of a second placement, which has two clusters more."""
 
@@ -272,7 +277,7 @@ WAYS: Mapping[str, tuple[_Way, Sequence[str]]] = {
         _Way(progressive(), history=0),
         ("undone after the end", "undone by hand in the middle", "an abort, and then something better"),
     ),
-    # Who dies with half of a group on the way has the other half wait for it.
+    # After a crash with half of a group updated, the other half waits for it.
     "group by group": (_Way(_BY_GROUP, groups=_TWO, counted=False), _IN_ANY_WAY),
     "the second group first": (
         _Way(progressive(maxConcurrency=1, mandatoryDecisionGroups=[{"groupIndex": 1}]), groups=_TWO),
@@ -280,17 +285,17 @@ WAYS: Mapping[str, tuple[_Way, Sequence[str]]] = {
     ),
     "after a soak": (_Way(progressive(minSuccessTime="3s")), _IN_ANY_WAY),
     "one may fail": (_Way(progressive(maxFailures=1)), _IN_ANY_WAY),
-    "nobody turns round": (
+    "without an abort": (
         _Way(progressive(failureStrategy="")),
         tuple(name for name in _IN_ANY_WAY if name != "an abort"),
     ),
-    "everybody stops": (_Way(progressive(failureStrategy=""), leads_to=halted), ("an abort",)),
+    "halts without an abort": (_Way(progressive(failureStrategy=""), leads_to=halted), ("an abort",)),
     "two placements": (_Way(progressive(), further=progressive(failureStrategy="")), _IN_ANY_WAY),
 }
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yield each story, told a few at a time, with nothing heard for a while and for long, and some in other ways."""
+    """Yield each story with two at once, with short and with long perturbations, and some in other variants."""
     for how, (way, names) in WAYS.items():
         for name in names:
             yield Scenario(
@@ -299,17 +304,18 @@ def scenarios() -> Iterator[Scenario]:
                 steps=STORIES[name],
                 controllers=(HUB,),
                 others=(AGENTS, GARBAGE),
-                promises=(
+                invariants=(
                     said_before_sent,
+                    counted_before_sent,
                     never_sent_again,
                     keeps_the_pace(way.at_once),
-                    the_spec_is_somebody_elses,
+                    the_spec_is_never_written,
                     numbers_grow,
                     nothing_in_use_is_forgotten,
                     nothing_is_forgotten_within_the_limit,
                 ),
                 outcome=way.leads_to,
-                deeds=deeds if way.counted else kept,
-                ends=timedelta(minutes=2),
-                lasts=way.lasts,
+                effects=effects if way.counted else kept,
+                settles_within=timedelta(minutes=2),
+                perturbed_for=way.lasts,
             )

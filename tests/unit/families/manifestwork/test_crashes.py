@@ -1,8 +1,8 @@
 """
-Rollouts that die, see the past, or miss what happened, on paper: each story at moments spread over it.
+Simulated rollouts whose process crashes, gets a stale view, or misses events, at moments spread over each story.
 
-`make torture` tries every moment of each. Besides, whatever is done to a fleet,
-in any order, and however often its hub dies: it comes to rest, and the promises hold.
+`make torture` tries every moment of each. Besides, whatever is done to a fleet, in any
+order, and however often its hub crashes: it settles, and the invariants hold.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.core.plan import Action
+from lamina.core.model.plan import Action
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
-from lamina.paper import Crashed, settle
-from lamina.paper.kinds import CONTROLLER_REVISION
-from lamina.testing.sieve import Scenario, sieve
+from lamina.simulation import Crashed, settle
+from lamina.simulation.cluster.kinds import CONTROLLER_REVISION
+from lamina.testing.crash_explorer import Scenario, explore
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
@@ -28,7 +28,7 @@ from tests.unit.families.manifestwork.fleet import (
     SLOW,
     WORK,
     Fleet,
-    everybody,
+    all_at_once,
     progressive,
     sent,
 )
@@ -39,23 +39,23 @@ EVERY, FEW = 13, 2
 
 @pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)
 def test_a_rollout_bears_deaths_stale_views_and_unseen_states(scenario: Scenario) -> None:
-    # Where nothing is kept that need not be, the wrong thing is soon forgotten, and only at a few moments.
+    # Without a history, a wrong revision is pruned soon, and only at a few moments.
     every = FEW if "without a history" in scenario.name else EVERY
 
-    figures = sieve(scenario, every=every)
+    figures = explore(scenario, every=every)
 
-    assert figures.tellings >= 3 * (figures.moments // every)
+    assert figures.runs >= 3 * (figures.checkpoints // every)
 
 
 @dataclass
-class Mortal(Fleet):
-    """A hub whose process dies once, after so many writes, and is looked over the shoulder all the time."""
+class Crashing(Fleet):
+    """A hub whose process crashes once, after so many writes, and whose every write is checked."""
 
-    dies_after: int | None = None
+    crashes_after: int | None = None
 
     def perform(self, action: Action, manager: str = "lamina") -> None:
-        if self.dies_after is not None and len(self.journal) >= self.dies_after:
-            self.dies_after = None
+        if self.crashes_after is not None and len(self.journal) >= self.crashes_after:
+            self.crashes_after = None
             raise Crashed
         self._look(action)
         super().perform(action, manager)
@@ -71,12 +71,11 @@ class Mortal(Fleet):
             )
 
     def go_on(self) -> None:
-        while True:
-            try:
-                settle(self, HUB)
-            except Crashed:
-                continue
-            return
+        try:
+            settle(self, HUB)
+        except Crashed:
+            # The process crashes once; this is the one that is started after it.
+            settle(self, HUB)
 
     def to_the_end(self) -> None:
         for _ in range(60):
@@ -88,9 +87,9 @@ class Mortal(Fleet):
         raise AssertionError(f"it never ends: {self.status()}")
 
 
-def settled(strategy: Obj) -> Mortal:
+def settled(strategy: Obj) -> Crashing:
     """Return a fleet of four that has nothing to do."""
-    fleet = Mortal()
+    fleet = Crashing()
     fleet.start(OK1, 4, strategy, revisionHistoryLimit=3)
     fleet.to_the_end()
     fleet.journal.clear()
@@ -113,16 +112,16 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, aborts=st.booleans(), everyone=st.booleans())
+@given(steps=STEPS, aborts=st.booleans(), together=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_whatever_is_done_to_it_it_comes_to_rest_and_the_promises_hold(
-    steps: list[tuple[str, Any]], aborts: bool, everyone: bool
+    steps: list[tuple[str, Any]], aborts: bool, together: bool
 ) -> None:
     """The same view gives the same plan; a settled world gives an empty one; the spec is never written."""
     word = "AbortAll" if aborts else ""
     strategy = (
-        everybody(progressDeadline="5s", failureStrategy=word)
-        if everyone
+        all_at_once(progressDeadline="5s", failureStrategy=word)
+        if together
         else progressive(failureStrategy=word)
     )
     fleet = settled(strategy)
@@ -134,7 +133,7 @@ def test_whatever_is_done_to_it_it_comes_to_rest_and_the_promises_hold(
         if fleet.aborted:
             assert fleet.current
             assert fleet.current != fleet.update
-    fleet.dies_after = None
+    fleet.crashes_after = None
     for _ in range(6):
         fleet.to_the_end()
         fleet.pass_time(6)
@@ -150,7 +149,7 @@ def test_whatever_is_done_to_it_it_comes_to_rest_and_the_promises_hold(
         assert set(fleet.hashes().values()) == {fleet.update} == {fleet.current}
 
 
-def _done(fleet: Mortal, what: str, how: Any) -> None:
+def _done(fleet: Crashing, what: str, how: Any) -> None:
     match what:
         case "want":
             fleet.want(CONTENTS[how])
@@ -170,5 +169,5 @@ def _done(fleet: Mortal, what: str, how: Any) -> None:
                     ref, {"metadata": {"labels": {"work.open-cluster-management.io/controller-hash": "x"}}}
                 )
         case _:
-            fleet.dies_after = len(fleet.journal) + how
+            fleet.crashes_after = len(fleet.journal) + how
             fleet.go_on()

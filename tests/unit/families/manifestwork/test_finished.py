@@ -1,4 +1,4 @@
-"""A work that is complete goes by itself, if it says so and nobody else looks after it."""
+"""A complete work is deleted after its TTL, if it has one and no owner."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from lamina.families.manifestwork.controller import Options
 from lamina.families.manifestwork.family import family
-from lamina.families.manifestwork.finished import FINISHED
-from lamina.families.manifestwork.names import OWNER, OWNER_HASH, WORK_VERSION
+from lamina.families.manifestwork.hub.controller import Options
+from lamina.families.manifestwork.hub.ttl import FINISHED
+from lamina.families.manifestwork.labels import OWNER, OWNER_HASH, WORK_VERSION
 from lamina.objects.kinds import Kinds
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
-from lamina.paper import Desk, Paper, Play, settle
-from lamina.paper.kinds import KINDS, kind, make
+from lamina.simulation import Loop, Process, SimulatedCluster, settle
+from lamina.simulation.cluster.kinds import KINDS, kind, make
 
 WORK = kind(WORK_VERSION, "ManifestWork", "manifestworks", subresources=("status",))
 REF = Ref(WORK_VERSION, "ManifestWork", "east", "w")
 
 
 @dataclass
-class Hub(Paper):
+class Hub(SimulatedCluster):
     kinds: Kinds = field(default_factory=lambda: Kinds([*KINDS.versions(), WORK]))
 
     def work(self, ttl: int | None = 60, **fields: Any) -> None:
@@ -50,7 +50,7 @@ def test_a_complete_work_is_kept_as_long_as_it_says_and_no_longer() -> None:
     hub.work(ttl=60)
     hub.completes()
     began = hub.now
-    play = Play(hub, Desk(hub, (FINISHED,)))
+    play = Loop(hub, Process(hub, (FINISHED,)))
     play.settle()
     assert hub.has_it
     assert play.next == began + timedelta(seconds=60), "it comes round when it is time, and not before"
@@ -113,5 +113,5 @@ def test_one_that_goes_already_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("schedules", [True, False])
-def test_a_hub_sees_to_it_whoever_chooses_its_clusters(schedules: bool) -> None:
+def test_a_hub_deletes_finished_works_with_any_scheduler(schedules: bool) -> None:
     assert FINISHED in family(Options(schedules=schedules)).controllers

@@ -1,11 +1,14 @@
-"""What somebody may do to the records of a hub by hand, and what must not come of it."""
+"""Manual changes to the records of a hub, and what must not follow from them."""
 
 from datetime import timedelta
 
 import pytest
 
 from lamina.errors import RevisionNotFound
-from lamina.families.manifestwork.names import (
+from lamina.families.manifestwork.hub.revision import stored_revision
+from lamina.families.manifestwork.hub.rollback import rollback
+from lamina.families.manifestwork.hub.view import gather
+from lamina.families.manifestwork.labels import (
     GROUP_INDEX,
     GROUP_NAME,
     HASH,
@@ -13,12 +16,9 @@ from lamina.families.manifestwork.names import (
     PLACEMENT_LABEL,
     PLACEMENT_VERSION,
 )
-from lamina.families.manifestwork.revision import kept, revisions_only
-from lamina.families.manifestwork.rollback import rollback
-from lamina.families.manifestwork.view import gather
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper.kinds import CONTROLLER_REVISION, make
+from lamina.simulation.cluster.kinds import CONTROLLER_REVISION, make
 from tests.unit.families.manifestwork.fleet import (
     APP,
     BAD,
@@ -28,7 +28,7 @@ from tests.unit.families.manifestwork.fleet import (
     OK2,
     PLACEMENT,
     Fleet,
-    everybody,
+    all_at_once,
     progressive,
 )
 
@@ -81,7 +81,7 @@ def test_a_copy_of_a_revision_under_the_same_mark_goes() -> None:
     assert len(fleet.revisions()) == 1
 
 
-def test_a_name_that_somebody_took_is_left_to_them_once() -> None:
+def test_a_taken_name_is_left_alone_once() -> None:
     fleet = Fleet()
     fleet.start(OK1)
     fleet.roll()
@@ -101,10 +101,10 @@ def test_a_name_that_somebody_took_is_left_to_them_once() -> None:
 def test_a_revision_that_cannot_be_read_is_as_good_as_missing(data: object) -> None:
     obj = make(CONTROLLER_REVISION, "app-x", "team", labels={OWNER: "team.app"}, data=data, revision=3)
 
-    assert kept(revisions_only(obj)).holds == ""
+    assert stored_revision(obj).digest == ""
 
 
-def test_nobody_returns_to_a_revision_that_cannot_be_read() -> None:
+def test_no_cluster_returns_to_a_revision_that_cannot_be_read() -> None:
     fleet = Fleet()
     fleet.start(OK1)
     fleet.roll()
@@ -119,7 +119,7 @@ def test_nobody_returns_to_a_revision_that_cannot_be_read() -> None:
 
 def test_the_last_copy_of_a_lost_revision_is_kept_before_it_is_overwritten() -> None:
     fleet = Fleet()
-    fleet.start(OK1, strategy=everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+    fleet.start(OK1, strategy=all_at_once(progressDeadline="5s", failureStrategy="AbortAll"))
     fleet.roll()
     for one in fleet.listed(CONTROLLER_REVISION):
         fleet.delete(meta.ref(one))
@@ -134,7 +134,7 @@ def test_the_last_copy_of_a_lost_revision_is_kept_before_it_is_overwritten() -> 
 
 
 def _selecting(fleet: Fleet, groups: dict[int, list[str]]) -> None:
-    """Have the placement say whom its decisions are about, as a scheduler does."""
+    """Write the decision groups to the status of the placement, as a scheduler does."""
     fleet.place("place", groups)
     ref = Ref(PLACEMENT_VERSION, PLACEMENT.kind, "team", "place")
     decided = [
@@ -162,7 +162,7 @@ def test_works_stay_while_decisions_vanish_one_by_one() -> None:
 
 
 def test_works_stay_though_a_placement_that_is_decided_by_hand_has_no_decision_left() -> None:
-    """It does not say how many it selects, and even one that selects nobody has a decision."""
+    """Its status has no number of clusters, and even a placement that selects none has a decision."""
     fleet = Fleet()
     fleet.start(OK1)
     fleet.roll()
@@ -186,7 +186,7 @@ def test_works_stay_though_a_placement_that_is_decided_by_hand_has_no_decision_l
 
 
 def test_works_stay_while_a_placement_that_was_made_anew_makes_no_sense() -> None:
-    """It chooses nobody because it cannot, and not because nobody is to have it."""
+    """It selects no cluster because it is misconfigured, and not because none matches."""
     fleet = Fleet()
     fleet.start(OK1)
     _selecting(fleet, {0: ["c1", "c2", "c3", "c4"]})
@@ -235,12 +235,12 @@ def test_nothing_is_complete_while_the_placement_is_not_there() -> None:
         "T NewRevisionCreated",
         "F Progressing",
     )
-    assert fleet.message() == "placement place is not there"
+    assert fleet.message() == "placement place not found"
     assert fleet.current == ""
 
 
-def test_a_placement_that_is_made_anew_costs_nobody_its_work() -> None:
-    """Its decisions went with it, and new ones are there before they say whom they are about."""
+def test_a_placement_that_is_made_anew_costs_no_cluster_its_work() -> None:
+    """Its decisions are deleted with it, and new ones exist before they list their clusters."""
     fleet = Fleet()
     fleet.start(OK1)
     fleet.roll()
@@ -264,7 +264,7 @@ def test_a_placement_that_is_made_anew_costs_nobody_its_work() -> None:
     assert fleet.generations() == {name: sent[name] for name in ("c1", "c2", "c3")}
 
 
-def test_a_rollout_is_not_done_while_nobody_knows_whom_it_is_for() -> None:
+def test_a_rollout_is_not_done_while_its_clusters_are_unknown() -> None:
     fleet = Fleet()
     fleet.start(OK1, strategy=progressive(maxConcurrency=1, failureStrategy=""))
     _selecting(fleet, {0: ["c1", "c2", "c3"]})

@@ -1,9 +1,9 @@
-"""Whose a work is."""
+"""The owner of a work."""
 
 import pytest
 
-from lamina.families.manifestwork.names import OWNER, OWNER_HASH, OWNER_NOTE
-from lamina.families.manifestwork.view import by_owner
+from lamina.families.manifestwork.hub.view import by_owner
+from lamina.families.manifestwork.labels import OWNER, OWNER_HASH, OWNER_NOTE
 
 HASH = {OWNER_HASH: "0123456789abcdef0123456789abcdef"}
 
@@ -21,7 +21,7 @@ HASH = {OWNER_HASH: "0123456789abcdef0123456789abcdef"}
         ({},                            {},                       ()),
     ],
 )  # fmt: skip
-def test_a_work_says_whose_it_is_in_a_label_or_where_the_original_says_it(
+def test_a_work_names_its_owner_in_a_label_or_where_the_original_does(
     labels: dict[str, str], annotations: dict[str, str], owners: tuple[str, ...]
 ) -> None:
     assert tuple(by_owner({"metadata": {"labels": labels, "annotations": annotations}})) == owners

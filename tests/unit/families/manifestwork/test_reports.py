@@ -2,22 +2,22 @@
 
 from datetime import timedelta
 
-from lamina.core.plan import Plan
-from lamina.core.world import Change
-from lamina.families.manifestwork.view import itself_at_once, itself_later
-from lamina.objects import meta
+from lamina.core.model.plan import Plan
+from lamina.core.model.world import Change
+from lamina.families.manifestwork.hub.controller import on_change, on_status_change
+from lamina.objects import conditions, meta
 from lamina.objects.types import Made
-from tests.unit.families.manifestwork.fleet import APP, HUB, OK1, OK2, SET, Fleet, everybody
+from tests.unit.families.manifestwork.fleet import APP, HUB, OK1, OK2, SET, Fleet, all_at_once, progressive
 
 
-def patience(plan: Plan) -> list[timedelta]:
+def min_intervals(plan: Plan) -> list[timedelta]:
     """How long each status that a plan writes can wait."""
-    return [stage.patience for stage in plan.stages if stage.name == "say so"]
+    return [stage.min_interval for stage in plan.stages if stage.name == "update status"]
 
 
 def out(clusters: int) -> Fleet:
     fleet = Fleet()
-    fleet.start(OK1, clusters, everybody())
+    fleet.start(OK1, clusters, all_at_once())
     fleet.roll()
     return fleet
 
@@ -30,18 +30,45 @@ def test_how_many_clusters_have_come_how_far_can_wait_the_longer_the_more_there_
 
         fleet.report("c1")
 
-        assert patience(fleet.plan()) == [timedelta(seconds=longest)]
+        assert min_intervals(fleet.plan()) == [timedelta(seconds=longest)]
 
 
-def test_that_another_revision_goes_out_and_that_everybody_has_it_cannot_wait() -> None:
+def test_that_another_revision_goes_out_and_that_all_clusters_have_it_cannot_wait() -> None:
     fleet = out(4)
     fleet.want(OK2)
-    assert patience(fleet.plan()) == [timedelta(0)]
+    assert min_intervals(fleet.plan()) == [timedelta(0)]
 
     fleet.step()
     fleet.report()
 
-    assert patience(fleet.plan()) == [timedelta(0)]
+    assert min_intervals(fleet.plan()) == [timedelta(0)]
+
+
+def degraded(strategy: Made, *names: str) -> str:
+    """Return the message after clusters of a complete rollout were degraded for longer than the deadline."""
+    fleet = Fleet()
+    fleet.start(OK1, 3, strategy)
+    fleet.roll()
+    fleet.away = set(names)
+    for work in fleet.works():
+        if meta.namespace(work) in names:
+            reported = conditions.with_condition(
+                work["status"]["conditions"], "Degraded", "True", now=fleet.now, reason="Said", generation=1
+            )
+            fleet.patch(meta.ref(work), {"status": {"conditions": list(reported)}}, subresource="status")
+    fleet.pass_time(6)
+    fleet.roll()
+    assert fleet.said("Progressing") == ("False", "NewManifestWorkAvailable")
+    return fleet.message()
+
+
+def test_failures_are_called_tolerated_only_where_they_are() -> None:
+    assert degraded(progressive(), "c1") == "1 of 3 not healthy: c1 (degraded)"
+    assert degraded(all_at_once(progressDeadline="5s"), "c1") == "1 of 3 not healthy: c1 (degraded)"
+    assert degraded(progressive(maxFailures=1), "c1").startswith("finished, 1 tolerated failures; ")
+    assert degraded(progressive(maxFailures=1), "c1", "c2") == (
+        "2 of 3 not healthy: c1 (degraded), c2 (degraded)"
+    )
 
 
 def changed(before: Made, **fields: object) -> Change:
@@ -64,5 +91,5 @@ def test_a_change_of_its_status_alone_waits_for_company_and_any_other_does_not()
         (Change(SET, None, old), True),
         (Change(SET, old, None), True),
     ):
-        assert tuple(itself_at_once(world, change)) == ((APP,) if at_once else ())
-        assert tuple(itself_later(world, change)) == (() if at_once else (APP,))
+        assert tuple(on_change(world, change)) == ((APP,) if at_once else ())
+        assert tuple(on_status_change(world, change)) == (() if at_once else (APP,))

@@ -2,12 +2,13 @@
 
 import pytest
 
-from lamina.families.every import Manner, chosen
-from lamina.families.manifestwork.names import CLUSTER_GROUP
+from lamina.families.manifestwork.labels import CLUSTER_GROUP
+from lamina.families.registry import FamilyOptions, chosen
 
 CHOOSES = (CLUSTER_GROUP, "placementdecisions", "create")
 LOOKS_AFTER = {
     (CLUSTER_GROUP, "managedclusters", "patch"),
+    (CLUSTER_GROUP, "managedclustersets", "create"),
     (CLUSTER_GROUP, "managedclustersets/status", "patch"),
     ("", "namespaces", "create"),
     ("coordination.k8s.io", "leases", "create"),
@@ -16,7 +17,7 @@ SEES = (CLUSTER_GROUP, "managedclusters", "watch")
 
 
 def rights(*, schedules: bool, registers: bool) -> set[tuple[str, str, str]]:
-    (family,) = chosen("manifestwork", Manner(schedules=schedules, registers=registers))
+    (family,) = chosen("manifestwork", FamilyOptions(schedules=schedules, registers=registers))
     return {
         (group, resource, verb)
         for rule in family.rights(()).rules()
@@ -28,7 +29,7 @@ def rights(*, schedules: bool, registers: bool) -> set[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("schedules", [True, False])
 @pytest.mark.parametrize("registers", [True, False])
-def test_whoever_leaves_something_to_others_needs_no_right_to_it(schedules: bool, registers: bool) -> None:
+def test_a_hub_that_leaves_something_to_others_needs_no_right_to_it(schedules: bool, registers: bool) -> None:
     needed = rights(schedules=schedules, registers=registers)
 
     assert (CHOOSES in needed) is schedules

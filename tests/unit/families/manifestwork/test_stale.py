@@ -2,21 +2,21 @@
 
 import pytest
 
-from lamina.core.plan import Action, Create
+from lamina.core.model.plan import Action, Create
 from lamina.errors import AlreadyExists, Conflict
 from lamina.objects import meta
-from lamina.paper import planned
-from tests.unit.families.manifestwork.fleet import APP, BAD, HUB, OK2, Fleet, everybody, sent
+from lamina.simulation import planned
+from tests.unit.families.manifestwork.fleet import APP, BAD, HUB, OK2, Fleet, all_at_once, sent
 
 
 def aborting() -> tuple[Fleet, Fleet]:
     """Return a fleet whose rollout was aborted, and what it looked like just before."""
     fleet = Fleet()
-    fleet.start(strategy=everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+    fleet.start(strategy=all_at_once(progressDeadline="5s", failureStrategy="AbortAll"))
     fleet.roll()
     fleet.want(BAD)
     fleet.roll()
-    before = fleet.as_it_is()
+    before = fleet.copy()
     fleet.pass_time(6)
     fleet.roll()
     assert fleet.aborted
@@ -34,9 +34,9 @@ def refused(fleet: Fleet, actions: tuple[Action, ...]) -> int:
     return count
 
 
-def test_whoever_has_not_seen_its_works_makes_none_a_second_time() -> None:
+def test_a_planner_that_has_not_seen_its_works_makes_none_a_second_time() -> None:
     fleet = Fleet()
-    fleet.start(strategy=everybody())
+    fleet.start(strategy=all_at_once())
     fleet.roll()
     unseen = [meta.ref(work) for work in fleet.works()]
 
@@ -47,9 +47,9 @@ def test_whoever_has_not_seen_its_works_makes_none_a_second_time() -> None:
     assert refused(fleet, made) == 4
 
 
-def test_whoever_has_not_seen_its_revision_takes_none_a_second_time() -> None:
+def test_a_planner_that_has_not_seen_its_revision_takes_none_a_second_time() -> None:
     fleet = Fleet()
-    fleet.start(strategy=everybody())
+    fleet.start(strategy=all_at_once())
     fleet.roll()
     kept = [ref for ref in fleet.objects if ref.kind == "ControllerRevision"]
 
@@ -59,10 +59,12 @@ def test_whoever_has_not_seen_its_revision_takes_none_a_second_time() -> None:
         fleet.perform(plan.stages[0].actions[0])
 
 
-def test_whoever_has_not_seen_the_abort_cannot_send_the_broken_revision_to_anybody_who_turned_round() -> None:
+def test_a_planner_that_has_not_seen_the_abort_cannot_send_the_broken_revision_to_a_recovered_cluster() -> (
+    None
+):
     fleet, before = aborting()
     before.want(OK2)
-    # Somebody with the old picture, who still has something to send.
+    # The process has a stale view, in which there are works left to send.
     old = planned(before, HUB, APP)
     assert len(sent(old.actions)) == 4
 
@@ -72,15 +74,15 @@ def test_whoever_has_not_seen_the_abort_cannot_send_the_broken_revision_to_anybo
 
 
 def test_an_abort_decided_on_an_old_picture_is_decided_anew() -> None:
-    """Somebody changed the template in the meantime: what was to be aborted is wanted no more."""
+    """The template has changed in the meantime: the revision to abort is no longer wanted."""
     fleet = Fleet()
-    fleet.start(strategy=everybody(progressDeadline="5s", failureStrategy="AbortAll"))
+    fleet.start(strategy=all_at_once(progressDeadline="5s", failureStrategy="AbortAll"))
     fleet.roll()
     fleet.want(BAD)
     fleet.roll()
     fleet.pass_time(6)
     old = fleet.plan()
-    assert old.stages[0].name == "say so"
+    assert old.stages[0].name == "update status"
 
     fleet.want(OK2)
     with pytest.raises(Conflict):

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from lamina.families.manifestwork.names import DISPATCHED
-from lamina.families.manifestwork.state import State, where
-from lamina.families.manifestwork.work import facts
+from lamina.families.manifestwork.hub.work import read_work
+from lamina.families.manifestwork.hub.work_status import RolloutState, rollout_status
+from lamina.families.manifestwork.labels import DISPATCHED
 from lamina.objects.times import stamp
 from lamina.objects.types import Made
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 T, F, U = "True", "False", "Unknown"
-TO_APPLY, PROGRESSING, FAILED, SUCCEEDED = State
+TO_APPLY, PROGRESSING, FAILED, SUCCEEDED = RolloutState
 G = 7
 """The generation of every work here; conditions are about it unless they say otherwise."""
 
@@ -49,8 +49,8 @@ def work(dispatched: datetime | None = None, **said: Any) -> Made:
     }
 
 
-def state(obj: Made, *, rule: bool = True) -> tuple[State, datetime | None]:
-    found = where(facts(obj), reports_progress=rule, now=NOW)
+def state(obj: Made, *, rule: bool = True) -> tuple[RolloutState, datetime | None]:
+    found = rollout_status(read_work(obj), reports_progress=rule, now=NOW)
     return found.state, found.since
 
 
@@ -78,7 +78,7 @@ def state(obj: Made, *, rule: bool = True) -> tuple[State, datetime | None]:
     ],
 )  # fmt: skip
 def test_the_first_rule_that_holds_decides(
-    applied: Any, progressing: Any, degraded: Any, expected: State
+    applied: Any, progressing: Any, degraded: Any, expected: RolloutState
 ) -> None:
     said = {"Applied": applied, "Progressing": progressing, "Degraded": degraded}
 
@@ -105,7 +105,7 @@ def test_available_never_matters_where_there_is_a_rule() -> None:
     ],
 )  # fmt: skip
 def test_a_template_without_a_rule_goes_by_what_is_applied_and_available(
-    available: Any, degraded: Any, expected: State
+    available: Any, degraded: Any, expected: RolloutState
 ) -> None:
     assert state(work(Applied=T, Available=available, Degraded=degraded), rule=False)[0] is expected
 
@@ -140,6 +140,6 @@ def test_a_spoke_whose_clock_runs_ahead_has_no_more_time_than_others() -> None:
 def test_what_is_counted_is_not_what_an_older_work_was_and_one_that_names_no_generation_counts() -> None:
     said: Made = {"Applied": T, "Available": (T, 0, 9), "Progressing": F, "Degraded": (T, 6, 9)}
 
-    assert facts(work(**said)).truths == (True, True, False, False)
-    # What decides is stricter: nobody moves on for what may be old.
+    assert read_work(work(**said)).is_true == (True, True, False, False)
+    # Decisions are stricter: a rollout does not proceed on a condition that may be stale.
     assert state(work(Applied=T, Available=(T, 0, 9)), rule=False)[0] is PROGRESSING

@@ -1,5 +1,6 @@
 """Numbers and lengths of time, as strategies say them."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from lamina.errors import SpecError
 from lamina.families.manifestwork.api import PlacementRef, placement_ref
-from lamina.families.manifestwork.strategy import Group, Strategy, strategy
+from lamina.families.manifestwork.crds.replicaset import DEADLINE
+from lamina.families.manifestwork.hub.strategy import Group, Strategy, strategy
 
 
 def understood(kind: str, **block: Any) -> Strategy:
@@ -34,7 +36,7 @@ def understood(kind: str, **block: Any) -> Strategy:
     ],
 )  # fmt: skip
 def test_how_many_may_fail(value: Any, total: int, expected: int) -> None:
-    assert Strategy(manner="Progressive", max_failures=value).tolerated(total) == expected
+    assert Strategy(type="Progressive", max_failures=value).tolerated(total) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_how_many_may_fail(value: Any, total: int, expected: int) -> None:
     ],
 )  # fmt: skip
 def test_how_many_go_at_once(value: Any, total: int, expected: int) -> None:
-    assert Strategy(manner="Progressive", max_concurrency=value).at_once(total) == expected
+    assert Strategy(type="Progressive", max_concurrency=value).at_once(total) == expected
 
 
 @pytest.mark.parametrize("value", ["5", "few", "5.5%", "-1%", "%"])
@@ -65,15 +67,39 @@ def test_a_text_that_is_no_percentage_fails_the_placement(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("None", None), ("", None), ("0s", 0), ("5s", 5), ("10m", 600), ("2h", 7200)],
-)
-def test_deadlines(text: str, expected: int | None) -> None:
+    [
+        ("None", None), ("", None), ("0s", 0), ("5s", 5), ("10m", 600), ("2h", 7200),
+        ("1h30m", 5400), ("1m30s", 90), ("500ms", 0.5), ("1m1.5s", 61.5), ("1s.5s", 1.5), ("1s1.s", 2),
+    ],
+)  # fmt: skip
+def test_deadlines(text: str, expected: float | None) -> None:
     wanted = timedelta(seconds=expected) if expected is not None else None
+    assert not text or re.search(DEADLINE, text)
     assert understood("Progressive", progressDeadline=text).deadline == wanted
 
 
-@pytest.mark.parametrize("text", ["2d", "0", "10g", "5|", "10sX", "1h30m", "none", "5 s", "-5s"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2d",
+        "0",
+        "10g",
+        "5|",
+        "10sX",
+        "1h30",
+        "1h0",
+        "1h-3m",
+        "1.5h",
+        "100us",
+        "1h.s",
+        "none",
+        "aNone",
+        "5 s",
+        "-5s",
+    ],
+)
 def test_what_is_no_deadline_is_refused(text: str) -> None:
+    assert not re.search(DEADLINE, text)
     with pytest.raises(SpecError, match="progressDeadline"):
         understood("Progressive", progressDeadline=text)
 
@@ -96,7 +122,7 @@ def test_what_is_not_said_is_as_documented() -> None:
 
 
 @pytest.mark.parametrize(("value", "aborts"), [("AbortAll", True), ("", False), (None, False)])
-def test_only_one_word_has_a_rollout_turn_round(value: Any, aborts: bool) -> None:
+def test_only_one_failure_strategy_aborts_a_rollout(value: Any, aborts: bool) -> None:
     said = {"name": "p", "rolloutStrategy": {"type": "All", "failureStrategy": value}}
     assert strategy(placement_ref(said, 0)).aborts is aborts
 

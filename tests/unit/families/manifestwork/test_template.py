@@ -1,8 +1,8 @@
-"""What makes a revision, and what it is called."""
+"""The hash of a template, and what changes it."""
 
 import pytest
 
-from lamina.families.manifestwork.template import identity, mark, reports_progress, revision_name
+from lamina.families.manifestwork.hub.revision import content_digest, content_hash, reports_progress
 from lamina.objects.types import Made
 from tests.unit.families.manifestwork.fleet import template
 
@@ -27,11 +27,13 @@ def held(value: str) -> Made:
         ("c", 1, "54dddbc5b5"),
     ],
 )  # fmt: skip
-def test_the_mark_of_a_template_is_known_to_everybody(value: str, collisions: int, expected: str) -> None:
-    assert mark(held(value), collisions) == expected
+def test_the_hash_of_a_template_is_the_one_that_the_original_computes(
+    value: str, collisions: int, expected: str
+) -> None:
+    assert content_hash(held(value), collisions) == expected
 
 
-def test_the_order_of_keys_and_when_manifests_were_made_say_nothing() -> None:
+def test_the_order_of_keys_and_creation_timestamps_do_not_matter() -> None:
     one = held("b")
     two: Made = {"workload": {"manifests": [dict(reversed(one["workload"]["manifests"][0].items()))]}}
     two["workload"]["manifests"][0]["metadata"] = {
@@ -40,19 +42,17 @@ def test_the_order_of_keys_and_when_manifests_were_made_say_nothing() -> None:
     two["workload"]["manifests"][0]["spec"] = {"template": {"metadata": {"creationTimestamp": "2026-01-01"}}}
     one["workload"]["manifests"][0]["spec"] = {"template": {"metadata": {}}}
 
-    assert identity(one) == identity(two)
-    assert mark(one) == mark(two)
+    assert content_digest(one) == content_digest(two)
+    assert content_hash(one) == content_hash(two)
 
 
 def test_the_order_of_manifests_and_everything_else_makes_another_revision() -> None:
-    assert identity(held("b")) != identity(held("c"))
+    assert content_digest(held("b")) != content_digest(held("c"))
     both = held("b")["workload"]["manifests"] + held("c")["workload"]["manifests"]
-    assert identity({"workload": {"manifests": both}}) != identity({"workload": {"manifests": both[::-1]}})
-    assert identity(template()) != identity(template(rules=False))
-
-
-def test_a_long_name_is_cut_so_that_the_mark_still_fits() -> None:
-    assert revision_name("a" * 300, "65f4c6dbdf") == "a" * 223 + "-65f4c6dbdf"
+    assert content_digest({"workload": {"manifests": both}}) != content_digest(
+        {"workload": {"manifests": both[::-1]}}
+    )
+    assert content_digest(template()) != content_digest(template(rules=False))
 
 
 def test_a_rule_named_progressing_is_found_wherever_it_stands() -> None:

@@ -1,23 +1,23 @@
-"""A set of pods on paper, rolled by a hook: the smallest thing that shows what a roll does."""
+"""A simulated set of pods that a hook rolls out: the smallest thing that shows what a rollout does."""
 
 import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from lamina.core.controller import Controller
-from lamina.core.plan import Apply, Create, Delete, Patch
-from lamina.core.questions import Answer, Call, Said
+from lamina.core.model.controller import Controller
+from lamina.core.model.memo import MemoStore
+from lamina.core.model.plan import Apply, Create, Delete, Patch
+from lamina.core.model.queries import Answer, Call, HookResponse
 from lamina.errors import AlreadyExists, Conflict, HookError, NotFound
+from lamina.families.metacontroller.compile import composite
 from lamina.families.metacontroller.controller import controller
-from lamina.families.metacontroller.names import API_VERSION
-from lamina.families.metacontroller.recall import Memory
-from lamina.families.metacontroller.setup import composite
-from lamina.families.metacontroller.view import View
+from lamina.families.metacontroller.labels import API_VERSION
+from lamina.families.metacontroller.sync.view import View
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made, Ref
-from lamina.paper import Crashed, Paper, planned, settle
-from lamina.paper.kinds import ALL_VERBS, EVENT, NAMESPACE, POD
+from lamina.simulation import Crashed, SimulatedCluster, planned, settle
+from lamina.simulation.cluster.kinds import ALL_VERBS, EVENT, NAMESPACE, POD
 
 CATSET = Kind("ex.example.com/v1", "CatSet", "catsets", True, ALL_VERBS, frozenset({"status"}))
 BOX = Kind("ex.example.com/v1", "Box", "boxes", True, ALL_VERBS, frozenset({"status"}))
@@ -30,14 +30,14 @@ PARENT = Ref("ex.example.com/v1", "CatSet", "default", "nginx")
 
 
 @dataclass
-class Cats(Paper):
+class Cats(SimulatedCluster):
     """A cluster with a CatSet on it, and a hook that wants as many pods as it says, of the image it says."""
 
     kinds: Kinds = Kinds((CATSET, BOX, COMPOSITE, REVISION, POD, EVENT, NAMESPACE))
     order: tuple[int, ...] = ()
     asked: int = 0
     busy: set[str] = field(default_factory=set)
-    """Images that the hook does not want to hear of."""
+    """Images for which the hook fails."""
     boxes: bool = False
     """Whether each pod has a box of its image."""
     says: bool = True
@@ -49,7 +49,7 @@ class Cats(Paper):
 
     def _called(self, call: Call) -> Answer:
         self.asked += 1
-        return Said(json.dumps(self.hook(json.loads(call.body))).encode())
+        return HookResponse(json.dumps(self.hook(json.loads(call.body))).encode())
 
     def hook(self, said: Made) -> Made:
         spec = said["parent"]["spec"]
@@ -82,7 +82,7 @@ class Cats(Paper):
         metadata = {**pod["metadata"], "name": name}
         return {"apiVersion": BOX.api_version, "kind": BOX.kind, "metadata": metadata, "spec": pod["spec"]}
 
-    # ── what somebody does ──
+    # ── edits ──
 
     def start(self, replicas: int = 3, image: str = "one") -> None:
         spec = {
@@ -119,13 +119,13 @@ class Cats(Paper):
         method: str = "RollingRecreate",
         *,
         applies: bool = False,
-        memory: Memory | None = None,
+        memos: MemoStore | None = None,
         **said: Any,
     ) -> Controller[View]:
         setup = composite(
             self.composite(method, **said), self.kinds, applies_as="metacontroller" if applies else ""
         )
-        return controller(setup, memory=memory)
+        return controller(setup, memos=memos)
 
     def composite(
         self, method: str = "RollingRecreate", *, finalizes: bool = False, kept: int = 0, **rolling: Any
@@ -179,7 +179,7 @@ class Cats(Paper):
         raise AssertionError(f"the roll never ends: {self.pods()}, {self.condition()}")
 
 
-def touched(cats: Paper) -> list[tuple[str, str]]:
+def touched(cats: SimulatedCluster) -> list[tuple[str, str]]:
     """Return what was done to pods, in order: deletions, and what each was made with."""
     told = []
     for action in cats.journal:

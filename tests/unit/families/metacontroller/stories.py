@@ -1,9 +1,9 @@
 """
-Rolls on paper, whatever somebody does to them in the meantime: the stories that the sieve tells.
+Simulated rollouts with edits and deletions in the meantime: scenarios for the crash explorer.
 
-A kubelet that takes two seconds makes pods ready, so that a roll has a middle;
-one of the image `bad` never is, until somebody makes a namespace `cure`. What is
-promised of every roll is checked after each write.
+A kubelet takes two seconds to make a pod ready, so that a rollout has a middle; a
+pod of the image `bad` is never ready until a namespace `cure` exists. The invariants
+of every rollout are checked after each write.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,23 +13,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from lamina.actors.garbage import GARBAGE
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.plan import (
-    NOTHING,
-    Plan,
-    Propagation,
-    change,
-    one_stage,
-)
-from lamina.core.questions import Answers
-from lamina.core.world import Change, World
+from lamina.core.model.controller import Controller, Watch, itself, only
+from lamina.core.model.plan import NOTHING, Plan, Propagation, change, one_stage
+from lamina.core.model.queries import Answers
+from lamina.core.model.world import Change, World
 from lamina.families.metacontroller.controller import source
 from lamina.families.metacontroller.rollback import rollback
 from lamina.objects import conditions, meta
 from lamina.objects.types import Obj, Ref
-from lamina.paper import Paper
-from lamina.paper.kinds import NAMESPACE, make
-from lamina.testing.sieve import Scenario, Step
+from lamina.simulation import SimulatedCluster
+from lamina.simulation.cluster.kinds import NAMESPACE, make
+from lamina.testing.crash_explorer import Scenario, Step
 from tests.unit.families.metacontroller.catset import COMPOSITE, PARENT, REVISION, Cats, touched
 from tests.unit.families.metacontroller.promises import (
     NAMES,
@@ -40,7 +34,7 @@ from tests.unit.families.metacontroller.promises import (
     nothing_in_use_is_forgotten,
     numbers_grow,
     snapshots_stay,
-    the_spec_is_somebody_elses,
+    the_spec_is_never_written,
 )
 from tests.unit.families.undoing import carry_out, seen
 
@@ -56,7 +50,7 @@ WORKS = timedelta(seconds=1)
 GETS_READY = timedelta(seconds=3)
 OVER = timedelta(minutes=1)
 _KEPT = 3
-"""How many revisions are kept where somebody is to go back."""
+"""How many revisions are kept in scenarios with a rollback."""
 _TAKES = timedelta(seconds=2)
 CURE = NAMESPACE.ref("", "cure")
 
@@ -83,7 +77,7 @@ def _run(pod: _Pod, answers: Answers, now: datetime, *, observant: bool) -> Plan
         return NOTHING
     due = datetime.fromisoformat(status["since"]) + _TAKES
     if now < due:
-        return Plan(look_again=due - now, because="it takes a while")
+        return Plan(requeue_after=due - now, because="it takes a while")
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     return one_stage("say so", [change(pod.obj, {"status": ready}, "status")], because="it is ready")
 
@@ -98,12 +92,12 @@ def _all_of_them(world: World, change: Change) -> Iterable[Ref]:
 
 
 def kubelet(*, observant: bool = False) -> Controller[_Pod]:
-    """Return who runs pods, and boxes; one that is observant says of which generation it speaks."""
+    """Return the controller that runs pods and boxes; an observant one reports the generation it observed."""
     return Controller(
         name="kubelet",
         watches=(
-            *(Watch(selects=only(*kind.group_kind), concerns=itself) for kind in ROLLED),
-            Watch(selects=only("", "Namespace"), concerns=_all_of_them),
+            *(Watch(selects=only(*kind.group_kind), enqueue=itself) for kind in ROLLED),
+            Watch(selects=only("", "Namespace"), enqueue=_all_of_them),
         ),
         gather=_looked_at,
         plan=partial(_run, observant=observant),
@@ -118,58 +112,58 @@ def given(**cats: Any) -> Cats:
 
 
 def wants(**spec: Any) -> Step:
-    return lambda paper: paper.patch(PARENT, {"spec": spec})
+    return lambda cluster: cluster.patch(PARENT, {"spec": spec})
 
 
 def image(name: str) -> Step:
     return wants(template={"image": name})
 
 
-def loses_pods(paper: Paper) -> None:
-    """One dies before its turn, one after it."""
+def loses_pods(cluster: SimulatedCluster) -> None:
+    """One pod is deleted before its turn, one after it."""
     for name in ("nginx-0", "nginx-2"):
-        if (ref := Ref("v1", "Pod", "default", name)) in paper.objects:
-            paper.delete(ref)
+        if (ref := Ref("v1", "Pod", "default", name)) in cluster.objects:
+            cluster.delete(ref)
 
 
-def loses_revisions(paper: Paper) -> None:
-    for revision in paper.listed(REVISION):
-        paper.delete(meta.ref(revision))
+def loses_revisions(cluster: SimulatedCluster) -> None:
+    for revision in cluster.listed(REVISION):
+        cluster.delete(meta.ref(revision))
 
 
-def is_deleted(paper: Paper) -> None:
-    paper.delete(PARENT)
+def is_deleted(cluster: SimulatedCluster) -> None:
+    cluster.delete(PARENT)
 
 
-def is_left_alone(paper: Paper) -> None:
-    """Its parent goes, and whatever it has stays."""
-    paper.delete(PARENT, Propagation.ORPHAN)
+def is_left_alone(cluster: SimulatedCluster) -> None:
+    """The parent is deleted, and its children are orphaned."""
+    cluster.delete(PARENT, Propagation.ORPHAN)
 
 
-def is_there_again(paper: Paper) -> None:
-    """Somebody makes the parent anew, as it was."""
-    assert isinstance(paper, Cats)
-    paper.start(image="two")
+def is_there_again(cluster: SimulatedCluster) -> None:
+    """The parent is created again, as it was."""
+    assert isinstance(cluster, Cats)
+    cluster.start(image="two")
 
 
-def is_cured(paper: Paper) -> None:
-    paper.create(make(NAMESPACE, "cure"))
+def is_cured(cluster: SimulatedCluster) -> None:
+    cluster.create(make(NAMESPACE, "cure"))
 
 
 def hook_has_a_headache(*images: str) -> Step:
-    """The hook does not want to hear of some images; of no images, it is well again."""
+    """The hook fails for some images; without images it works again."""
 
-    def change(paper: Paper) -> None:
-        assert isinstance(paper, Cats)
-        paper.busy = set(images)
+    def change(cluster: SimulatedCluster) -> None:
+        assert isinstance(cluster, Cats)
+        cluster.busy = set(images)
 
     return change
 
 
-def undoes(paper: Paper) -> None:
-    """Somebody goes back to the revision before, by whichever way there is."""
+def undoes(cluster: SimulatedCluster) -> None:
+    """The parent is rolled back to the revision before."""
     controller = Cats().controller(kept=_KEPT)
-    carry_out(paper, PARENT, rollback(seen(paper, controller, PARENT), None))
+    carry_out(cluster, PARENT, rollback(seen(cluster, controller, PARENT), None))
 
 
 STORIES: Mapping[str, Sequence[Step]] = {
@@ -179,7 +173,7 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "scaled down and up": (image("two"), WORKS, wants(replicas=1), WORKS, wants(replicas=3)),
     "undone in the middle": (image("two"), WORKS, GETS_READY, undoes),
     "undone after the end": (image("two"), OVER, undoes),
-    "turned round in the middle": (image("two"), WORKS, GETS_READY, image("one")),
+    "reverted in the middle": (image("two"), WORKS, GETS_READY, image("one")),
     "changed again in the middle": (image("two"), WORKS, GETS_READY, GETS_READY, image("three")),
     "children die in the middle": (image("two"), WORKS, loses_pods),
     "revisions are lost in the middle": (image("two"), WORKS, loses_revisions),
@@ -188,7 +182,7 @@ STORIES: Mapping[str, Sequence[Step]] = {
     "stuck, and then something better": (image("bad"), OVER, image("three")),
 }
 WITHOUT_A_HOOK_FOR_THE_END: Mapping[str, Sequence[Step]] = {
-    "deleted in the middle, nobody asked": (image("two"), WORKS, is_deleted),
+    "deleted in the middle, without a finalize hook": (image("two"), WORKS, is_deleted),
     "orphaned in the middle, and made again": (
         image("two"), WORKS, is_left_alone, WORKS, is_there_again,
     ),
@@ -204,40 +198,40 @@ WITHOUT_A_HOOK_FOR_THE_END: Mapping[str, Sequence[Step]] = {
 # ── what it leads to ──
 
 
-def outcome(paper: Paper) -> Any:
+def outcome(cluster: SimulatedCluster) -> Any:
     """
-    Return what a roll leads to: what there is of which image, which revisions with whom, and what is said of it.
+    Return the end of a rollout: the image of each child, the revisions with their children, and the condition.
 
-    Which revisions are kept beside those depends on which specs were seen at all.
+    Which other revisions are kept depends on which specs were observed at all.
     """
-    assert isinstance(paper, Cats)
-    there = {ref.name: obj["spec"]["image"] for ref, obj in paper.objects.items() if ref.kind in NAMES}
-    revisions = [(image, groups) for image, groups in _revisions(paper) if groups]
-    if PARENT not in paper.objects:
+    assert isinstance(cluster, Cats)
+    there = {ref.name: obj["spec"]["image"] for ref, obj in cluster.objects.items() if ref.kind in NAMES}
+    revisions = [(image, groups) for image, groups in _revisions(cluster) if groups]
+    if PARENT not in cluster.objects:
         return there, revisions, "gone"
-    said = paper.condition()
+    said = cluster.condition()
     return there, revisions, (said["status"], said["reason"])
 
 
-def _revisions(paper: Cats) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+def _revisions(cluster: Cats) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     return sorted(
         (
             one["parentPatch"]["spec"]["template"]["image"],
             sorted((group["kind"], sorted(group["names"])) for group in one["children"]),
         )
-        for one in paper.revisions()
+        for one in cluster.revisions()
     )
 
 
-def _deeds(paper: Paper, *, counts: bool) -> Any:
+def _effects(cluster: SimulatedCluster, *, counts: bool) -> Any:
     """
-    Return what is the same whoever dies: which revisions are kept, and what was done to pods.
+    Return what is the same whichever process crashes: which revisions are kept, and what was done to pods.
 
-    In place, a child that does not say of which generation it speaks is ready as what it was: who dies may be
+    In place, a child without an observed generation still counts as ready: a process that crashes may be
     quicker than its kubelet, and what was done is not counted.
     """
-    assert isinstance(paper, Cats)
-    return _revisions(paper), sorted(touched(paper)) if counts else ()
+    assert isinstance(cluster, Cats)
+    return _revisions(cluster), sorted(touched(cluster)) if counts else ()
 
 
 def _scenario(name: str, steps: Sequence[Step], how: Mapping[str, Any], **cats: Any) -> Scenario:
@@ -245,24 +239,24 @@ def _scenario(name: str, steps: Sequence[Step], how: Mapping[str, Any], **cats: 
     observant = bool(how.get("observant"))
     kept = _KEPT if undoes in steps else 0
     finalizes = is_deleted in steps and name in STORIES
-    hired = partial(Cats(**cats).controller, **said, finalizes=finalizes, kept=kept)
+    build = partial(Cats(**cats).controller, **said, finalizes=finalizes, kept=kept)
     return Scenario(
         name=name,
         given=partial(given, **cats),
         steps=steps,
-        controllers=lambda: (hired(),),
+        controllers=lambda: (build(),),
         others=(kubelet(observant=observant), GARBAGE),
-        promises=(
+        invariants=(
             claimed_before_made,
             keeps_the_pace(how.get("maxUnavailable", 1)),
             control_never_moves_back_by_itself,
-            the_spec_is_somebody_elses,
+            the_spec_is_never_written,
             numbers_grow,
             snapshots_stay,
             nothing_in_use_is_forgotten,
         ),
         outcome=outcome,
-        deeds=partial(_deeds, counts=observant or how["method"] == "RollingRecreate"),
+        effects=partial(_effects, counts=observant or how["method"] == "RollingRecreate"),
     )
 
 
@@ -274,7 +268,7 @@ FURTHER_WAYS: Mapping[str, dict[str, Any]] = {
 _TOLD_FURTHER = (
     "a plain roll",
     "scaled down in the middle",
-    "turned round in the middle",
+    "reverted in the middle",
     "changed again in the middle",
     "children die in the middle",
     "stuck, and then cured",
@@ -283,18 +277,18 @@ _TOLD_FURTHER = (
 
 
 def _ruled(**cats: Any) -> Cats:
-    """Return cats whose CompositeController is there to be changed."""
+    """Return cats whose CompositeController exists and can be changed."""
     made = given(**cats)
     made.create(made.composite())
     return made
 
 
 def is_ruled(**rolling: Any) -> Step:
-    """Somebody changes how cats are rolled."""
+    """The update strategy of the children is changed."""
 
-    def change(paper: Paper) -> None:
-        assert isinstance(paper, Cats)
-        paper.patch(COMPOSITE.ref("", "catset"), {"spec": paper.composite(**rolling)["spec"]})
+    def change(cluster: SimulatedCluster) -> None:
+        assert isinstance(cluster, Cats)
+        cluster.patch(COMPOSITE.ref("", "catset"), {"spec": cluster.composite(**rolling)["spec"]})
 
     return change
 
@@ -309,20 +303,20 @@ RULED: Mapping[str, Sequence[Step]] = {
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yield each story, told in each way, and some in further ways: another hook, two kinds of children."""
+    """Yield each story with each strategy, and some in variants: another hook, two kinds of children."""
     for way, how in WAYS.items():
         for name, steps in STORIES.items():
             yield replace(_scenario(name, steps, how), name=f"{name}, {way}")
     for way, how in FURTHER_WAYS.items():
         for name in _TOLD_FURTHER:
-            # Which are the last depends on how many there were when somebody looked.
+            # Which are the last depends on how many there were when the controller looked.
             if "partition" not in how or not name.startswith("scaled"):
                 yield replace(_scenario(name, STORIES[name], how), name=f"{name}, {way}")
     for name, steps in WITHOUT_A_HOOK_FOR_THE_END.items():
         told = _scenario(name, steps, WAYS["recreate"])
-        # A parent that is made anew starts a history of its own until it has heard of the one that it can take on.
+        # A parent that is created again starts a history of its own until it sees the one that it can adopt.
         apart = (numbers_grow, control_never_moves_back_by_itself) if is_there_again in steps else ()
-        yield replace(told, promises=[one for one in told.promises if one not in apart])
+        yield replace(told, invariants=[one for one in told.invariants if one not in apart])
     for name in _TOLD_FURTHER:
         for way in ("recreate", "in place"):
             told = _scenario(name, STORIES[name], WAYS[way], boxes=True)

@@ -1,7 +1,7 @@
 """
-Rolls that die, see the past, or miss what happened, on paper, at moments spread over each story.
+Simulated rollouts whose process crashes, gets a stale view, or misses events, at moments spread over each story.
 
-`make torture` tries every moment; here it is every so manieth, and the stories in between are covered by others.
+`make torture` tries every moment; here it is one in `EVERY`, and other stories cover the moments in between.
 """
 
 from contextlib import suppress
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.objects import meta
-from lamina.paper import Crashed
-from lamina.testing.sieve import Scenario, sieve
+from lamina.simulation import Crashed
+from lamina.testing.crash_explorer import Scenario, explore
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats, planned
 from tests.unit.families.metacontroller.stories import WAYS, scenarios
 
@@ -22,9 +22,9 @@ EVERY = 31
 
 @pytest.mark.parametrize("scenario", tuple(scenarios()), ids=lambda one: one.name)
 def test_a_roll_bears_deaths_stale_views_and_unseen_states(scenario: Scenario) -> None:
-    figures = sieve(scenario, every=EVERY)
+    figures = explore(scenario, every=EVERY)
 
-    assert figures.tellings >= 3 * (figures.moments // EVERY)
+    assert figures.runs >= 3 * (figures.checkpoints // EVERY)
 
 
 IMAGES = st.sampled_from(("one", "two", "three"))

@@ -1,24 +1,23 @@
-"""What is said to a hook, to the letter, and what its answer means."""
+"""The requests to a hook, byte for byte, and what its responses mean."""
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import orjson
 import pytest
 
 from lamina.errors import HookError
-from lamina.families.metacontroller.hooks import (
+from lamina.families.metacontroller.hooks.endpoint import Endpoint
+from lamina.families.metacontroller.hooks.protocol import (
     Response,
+    encode,
     read_composite,
     read_customize,
     read_decorator,
-    written,
 )
-from lamina.families.metacontroller.recall import Recall
-from lamina.families.metacontroller.webhooks import Endpoint
+from lamina.objects import meta
 from lamina.objects.types import Made
-from lamina.paper.kinds import NAMESPACE, POD
+from lamina.simulation.cluster.kinds import NAMESPACE, POD
 
 LOOSE = Endpoint(purpose="sync", url="http://hook/", seconds=1.0, version="v1", strict=False)
 STRICT = Endpoint(purpose="sync", url="http://hook/", seconds=1.0, version="v2", strict=True)
@@ -30,7 +29,7 @@ def pod(name: str, namespace: str = "home") -> Made:
 
 def shown(parent: Made, version: str, *pods: Made, namespaces: tuple[str, ...] = ()) -> dict[str, list[str]]:
     there = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces]
-    text = orjson.dumps(written({POD: pods, NAMESPACE: there}, parent, version, Recall()))
+    text = orjson.dumps(encode({POD: pods, NAMESPACE: there}, meta.namespace(parent), version))
     return {kind: list(objects) for kind, objects in json.loads(text).items()}
 
 
@@ -46,7 +45,7 @@ def test_objects_are_sent_in_the_order_of_their_names_whenever_they_came() -> No
 @pytest.mark.parametrize(
     ("home", "version", "keys"),
     [
-        ("home", "v1", {"Pod.v1": ["a"], "Namespace.v1": []}),
+        ("home", "v1", {"Pod.v1": ["a"], "Namespace.v1": ["far"]}),
         ("home", "v2", {"Pod.v1": ["far/a", "home/a"], "Namespace.v1": ["far"]}),
         ("", "v1", {"Pod.v1": ["far/a", "home/a"], "Namespace.v1": ["far"]}),
         ("", "v2", {"Pod.v1": ["far/a", "home/a"], "Namespace.v1": ["far"]}),
@@ -98,8 +97,8 @@ def test_what_a_decorators_hook_means(said: Made, means: Response) -> None:
     ("body", "why"),
     [
         (b"\xff{}", "cannot be read as JSON"),
-        (b'{"children": [], "children": []}', 'has a key twice: "children"'),
-        (b'{"extra": 1}', 'has a key nobody knows: "extra"'),
+        (b'{"children": [], "children": []}', 'duplicate field "children"'),
+        (b'{"extra": 1}', 'unknown field "extra"'),
         (b'{"finalized": "yes"}', "text in finalized"),
         (b'{"finalized": 1}', "a number in finalized"),
         (b'{"resyncAfterSeconds": true}', "true or false in resyncAfterSeconds"),
@@ -124,7 +123,54 @@ def test_a_customize_hook_is_read_as_strictly(body: bytes) -> None:
         read_customize(STRICT, body)
 
 
-def test_below_the_first_level_everything_is_the_users_own() -> None:
-    body: Any = b'{"status": {"a": 1, "a": 2, "anything": true}}'
+def test_below_the_first_level_every_field_is_the_users_own() -> None:
+    body = b'{"status": {"a": 2, "anything": true}, "children": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "own": 1}, "own": {}}]}'
 
     assert read_composite(STRICT, body).status == {"a": 2, "anything": True}
+
+
+STRICT_V1 = Endpoint(purpose="customize", url="http://hook/", seconds=1.0, version="v1", strict=True)
+RULE = '"apiVersion": "v1", "resource": "pods"'
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        (f'{{"relatedResources": [{{{RULE}, "labelSelector": {{"matchLabel": {{}}}}}}]}}',
+         'unknown field "relatedResources[0].labelSelector.matchLabel"'),
+        (f'{{"relatedResources": [{{{RULE}}}, {{{RULE}, "name": "a"}}]}}', 'unknown field "relatedResources[1].name"'),
+        (f'{{"relatedResources": [{{{RULE}, "namespaceSelector": {{"matchExpressions": [{{"key": "a", "op": "In"}}]}}}}]}}',
+         'unknown field "relatedResources[0].namespaceSelector.matchExpressions[0].op"'),
+        (f'{{"relatedResources": [{{{RULE}, "labelSelector": {{"matchLabels": {{"a": "b", "a": "b"}}}}}}]}}',
+         'duplicate field "relatedResources[0].labelSelector.matchLabels.a"'),
+        (f'{{"relatedResources": [{{{RULE}, "resource": "pods"}}]}}', 'duplicate field "relatedResources[0].resource"'),
+        (f'{{"rules": [{{"a": 1, "a": 2}}], "relatedResources": [{{{RULE}, "name": "a"}}, {{{RULE}}}], "rules": []}}',
+         '[unknown field "rules", unknown field "relatedResources[0].name"]'),
+    ],
+)  # fmt: skip
+def test_every_level_of_a_strict_answer_is_checked_in_the_words_of_the_original(
+    body: str, errors: str
+) -> None:
+    with pytest.raises(HookError) as refused:
+        read_customize(STRICT_V1, body.encode())
+
+    said = "strict validation failed for v1 webhookResponse (type: customize, mode: strict): "
+    assert str(refused.value) == said + errors
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        (b'{"status": {"a": 1, "a": 2}}', "status.a"),
+        (b'{"status": {"list": [0, {"a": 1, "a": 2}]}}', "status.list[1].a"),
+        (b'{"children": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "name": "a"}}]}',
+         "children[0].metadata.name"),
+    ],
+)  # fmt: skip
+def test_a_field_given_twice_at_any_level_is_refused_by_strict_hooks_only(body: bytes, where: str) -> None:
+    said = "strict validation failed for v2 webhookResponse (type: sync, mode: strict)"
+    with pytest.raises(HookError) as refused:
+        read_composite(STRICT, body)
+
+    assert str(refused.value) == f'{said}: duplicate field "{where}"'
+    assert read_composite(LOOSE, body)

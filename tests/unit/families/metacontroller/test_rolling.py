@@ -1,12 +1,14 @@
-"""Rolling children from one revision of their parent to the next, on paper."""
+"""Rolling children from one revision of their parent to the next, in simulation."""
 
 from datetime import timedelta
 
 import pytest
 
-from lamina.errors import HookError
+from lamina.errors import HookError, RevisionNotFound
+from lamina.families.metacontroller.rollback import rollback
 from lamina.objects import meta
 from tests.unit.families.metacontroller.catset import PARENT, POD, Cats, planned, touched
+from tests.unit.families.undoing import seen
 
 WAYS = ("RollingRecreate", "RollingInPlace")
 
@@ -103,7 +105,7 @@ def test_several_move_at_once_where_the_strategy_says_so() -> None:
     assert list(cats.pods().values()).count("two") == 2
 
 
-def test_a_paused_roll_moves_nobody_and_goes_on_when_it_may() -> None:
+def test_a_paused_roll_moves_no_child_and_goes_on_when_it_may() -> None:
     cats = settled()
     cats.want(template={"image": "two"})
 
@@ -234,3 +236,30 @@ def test_numbers_only_grow_and_what_is_wanted_again_gets_a_new_one() -> None:
         numbers.append(int(meta.annotations(kept)["metacontroller.k8s.io/revision-number"]))
 
     assert numbers == [2, 3, 4]
+
+
+@pytest.mark.parametrize(("to", "asked"), [(None, "no earlier revision to go back to"), (7, "no revision 7")])
+def test_a_rollback_without_history_names_the_field_that_keeps_revisions(to: int | None, asked: str) -> None:
+    cats = settled()
+    cats.want(template={"image": "two"})
+    cats.roll()
+
+    with pytest.raises(RevisionNotFound) as refused:
+        rollback(seen(cats, cats.controller(), PARENT), to)
+
+    assert str(refused.value) == (
+        f"catset default/nginx has {asked}: the current revision, 2, is the only one kept"
+    )
+    assert refused.value.hint == (
+        "set spec.parentResource.revisionHistory.limit of compositecontroller catset, and older revisions are kept"
+    )
+
+
+def test_a_rollback_past_the_history_that_is_kept_names_the_revisions_there_are() -> None:
+    cats = settled()
+    for image in ("two", "three"):
+        cats.want(template={"image": image})
+        cats.roll(kept=1)
+
+    with pytest.raises(RevisionNotFound, match="has no revision 1: the available revisions are 2, 3"):
+        rollback(seen(cats, cats.controller(kept=1), PARENT), 1)

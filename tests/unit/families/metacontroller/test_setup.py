@@ -1,4 +1,4 @@
-"""What a controller's spec comes to on a cluster: which kinds, which selectors, which hooks, how often."""
+"""The kinds, selectors, hooks and intervals that a controller's spec resolves to on a cluster."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from lamina.core.world import World
+from lamina.core.model.world import World
 from lamina.errors import SpecError
+from lamina.families.metacontroller.compile import composite, decorator
 from lamina.families.metacontroller.controller import DEFAULTS, setups
 from lamina.families.metacontroller.family import family
-from lamina.families.metacontroller.names import API_VERSION
-from lamina.families.metacontroller.setup import composite, decorator
+from lamina.families.metacontroller.labels import API_VERSION
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Made
-from lamina.paper.kinds import ALL_VERBS, POD
-from lamina.runtime.memory import Gone, Memory, Shelf
+from lamina.runtime.cache.indexer import DeletedUids, Indexer
+from lamina.runtime.cache.lister import Lister
+from lamina.simulation.cluster.kinds import ALL_VERBS, POD
 
 THING = Kind("ex.example.com/v1", "Thing", "things", True, ALL_VERBS, frozenset({"status"}))
 CONTROLLER = Kind(API_VERSION, "CompositeController", "compositecontrollers", False, ALL_VERBS)
@@ -59,15 +60,15 @@ SENSELESS: dict[str, Any] = {
     "labels that are numbers": {"matchLabels": {"app": 1}},
     "terms that are text": {"matchExpressions": ["app"]},
     "a term without an operator": {"matchExpressions": [{"key": "app"}]},
-    "an operator nobody knows": {"matchExpressions": [{"key": "app", "operator": "Like"}]},
+    "an unknown operator": {"matchExpressions": [{"key": "app", "operator": "Like"}]},
     "one of none": {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]},
     "there, and something": {"matchExpressions": [{"key": "app", "operator": "Exists", "values": ["x"]}]},
 }
 
 
 @pytest.mark.parametrize("selector", SENSELESS.values(), ids=SENSELESS)
-def test_a_selector_without_a_meaning_is_named_and_harms_nobody_else(selector: Any) -> None:
-    """Some definitions let it in, and whoever is beside it has to run all the same."""
+def test_an_invalid_selector_is_named_and_harms_no_other_controller(selector: Any) -> None:
+    """Some definitions admit it, and the controllers beside it have to run all the same."""
     wrong = manifest(parentResource={**THINGS, "labelSelector": selector})
     with pytest.raises(SpecError, match=r"spec\.parentResource\.labelSelector"):
         composite(wrong, KINDS)
@@ -112,11 +113,11 @@ def test_annotations_may_be_any_text() -> None:
 
 
 def world(*controllers: Made, things: Sequence[Made] = ()) -> World:
-    shelves, memory = {kind.group_kind: Shelf(kind) for kind in (CONTROLLER, THING)}, Memory(Gone())
+    shelves, memory = {kind.group_kind: Indexer(kind) for kind in (CONTROLLER, THING)}, Lister(DeletedUids())
     for kind, those in ((CONTROLLER, controllers), (THING, things)):
         for one in those:
             shelves[kind.group_kind].put(one)
-    memory.arrange(KINDS, shelves)
+    memory.set_indexers(KINDS, shelves)
     return memory
 
 
@@ -146,11 +147,11 @@ def test_a_parent_that_makes_no_sense_is_accounted_for_with_what_is_wrong_with_i
     seen = world(manifest(), things=[obj])
     (owner,) = family().owners(seen)
 
-    told = family().account(seen, meta.ref(owner))
+    told = family().owner_status(seen, meta.ref(owner))
 
     assert told is not None
-    assert (told.state, told.goal) == ("failed", 0)
-    assert "spec.selector: expected a label selector" in told.because
+    assert (told.state, told.goal) == ("Degraded", 0)
+    assert "spec.selector: expected a label selector" in told.message
     with pytest.raises(SpecError, match="spec.selector"):
         family().rollback(seen, meta.ref(owner), None)
 
@@ -190,6 +191,22 @@ def test_a_hook_that_is_a_service_is_known_by_its_name_and_namespace(
     assert setup.sync is not None
     assert setup.sync.url == f"http://hook.team:{port or 80}/sync"
     assert (setup.sync.secured is not None) is counts
+
+
+@pytest.mark.parametrize(
+    ("webhook", "given"),
+    [
+        ({"service": {"name": "hook", "namespace": "team"}}, "service without path"),
+        ({"path": "/sync"}, "path without service"),
+        ({}, "neither"),
+    ],
+)
+def test_a_hook_without_a_whole_address_is_refused_with_what_is_missing(webhook: Made, given: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        composite(manifest(hooks={"sync": {"webhook": webhook}}), KINDS)
+
+    said = "spec.hooks.sync.webhook: expected url, or service and path, got "
+    assert str(refused.value) == said + given
 
 
 def test_of_two_entries_for_a_host_the_first_counts_and_a_hook_that_says_anything_itself_says_all() -> None:

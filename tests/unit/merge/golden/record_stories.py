@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.either import start_server
 from tests.bed.wire import APPLY, MERGE, Api
 from tests.unit.merge.stories import thing_with
@@ -60,7 +60,7 @@ def main() -> None:
         _define(api)
         with STORIES.open("w") as file:
             for seed in range(20):
-                steps = list(_tell(api, random.Random(seed), f"story-{seed}"))
+                steps = list(_play(api, random.Random(seed), f"story-{seed}"))
                 file.write(json.dumps(steps, separators=(",", ":")) + "\n")
 
 
@@ -87,14 +87,14 @@ def _define(api: Api) -> None:
     }
     answer = api.post(_CRDS, crd)
     assert answer.code == 201, answer.text
-    while True:
-        probe = {"apiVersion": VERSION, "kind": "Thing", "metadata": {"name": "probe"}, "spec": {"size": 1}}
-        if api.patch(f"{_PATH}/probe?fieldManager=probe", probe, APPLY).code in (200, 201):
-            return
-        time.sleep(0.2)
+    probe = {"apiVersion": VERSION, "kind": "Thing", "metadata": {"name": "probe"}, "spec": {"size": 1}}
+    eventually_sync(
+        lambda: api.patch(f"{_PATH}/probe?fieldManager=probe", probe, APPLY).code,
+        lambda code: code in (200, 201),
+    )
 
 
-def _tell(api: Api, chance: random.Random, name: str) -> Iterator[dict[str, Any]]:
+def _play(api: Api, chance: random.Random, name: str) -> Iterator[dict[str, Any]]:
     live: dict[str, Any] | None = None
     for _ in range(7):
         manager = chance.choice(["alice", "bob", "carol"])

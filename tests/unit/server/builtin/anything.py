@@ -1,10 +1,10 @@
-"""Any object a decoder could have made: the right types, and nothing else to hold on to."""
+"""Random objects with the right types and otherwise arbitrary values."""
 
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from lamina.server.builtin.definitions import definition
+from lamina.server.kinds.builtin.definitions import definition
 
 _WORDS = (
     "", "a", "b", "c", "x.y", "A_b", "-", "..", "/a", "../b", "a/b", "1", "80", "50%", "200%", "None", "Always", "In",
@@ -14,14 +14,14 @@ _WORDS = (
     "cpu", "storage", "hugepages-2Mi", "example.com/x", "1-3,5", "FailIndex", "Complete", "Failed", "Ready",
 )  # fmt: skip
 _DEEPEST = 16
-"""Schemas of schemas have no bottom of their own."""
+"""The schema of schemas is recursive."""
 _QUANTITIES = ("0", "1", "-1", "500m", "1Gi", "1.5", "3Mi", "1e3", "1n")
 _NUMBERS = (0, 1, -1, 2, 5, 80, 600, 65535, 70000, 2**31 - 1, -(2**31))
 _TIMES = {"date-time": ("2026-01-01T00:00:00Z", "2025-06-01T12:30:00Z", "2026-01-01T00:00:00.000001Z")}
 
 
 def anything(name: str, chance: Random) -> dict[str, Any]:
-    """Return an object of a definition, its fields and their values left to chance."""
+    """Return an object of a definition, with random fields and values."""
     made = _of(definition(name), chance, 0)
     return made if isinstance(made, dict) else {}
 

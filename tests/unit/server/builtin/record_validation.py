@@ -1,8 +1,8 @@
 """
-Asks a real server again about every case in `golden_validation`: `python -m tests.unit.server.builtin.record_validation`.
+Records the errors of a real server for the cases in `golden_validation`: `python -m tests.unit.server.builtin.record_validation`.
 
-Cases are added by hand, with no causes; this fills them in. An update is
-tried on an object of the same name that is made, changed and removed again.
+Cases are added by hand, without causes; this fills them in. An update is tried on an object
+of the same name that is created, updated and deleted again.
 """
 
 import json
@@ -65,7 +65,7 @@ def _updated(api: Api, case: Case) -> Answer:
 
 
 def _chosen(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without what the server of the time had given out."""
+    """Return metadata without what the recording server allocated."""
     given = {"uid", "resourceVersion", "creationTimestamp", "generation"}
     return {key: value for key, value in meta.items() if key not in given}
 

@@ -1,4 +1,4 @@
-"""What other objects have to say about a new one, with the others in a dict."""
+"""Admission plugins, with other objects in a dict."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lamina.objects.types import Made, Obj
-from lamina.server.builtin.admit import Refusal, fill_in, judge
+from lamina.server.admission.plugins import Denied, mutate, validate
 
 PRIORITIES = "priorityclasses.scheduling.k8s.io"
 STORAGE = "storageclasses.storage.k8s.io"
@@ -14,7 +14,7 @@ RUNTIMES = "runtimeclasses.node.k8s.io"
 
 
 class Others:
-    """Objects by bucket; the default account is always there."""
+    """Objects by bucket; the default service account always exists."""
 
     def __init__(self, **buckets: Sequence[Made]) -> None:
         account = named("default", "n")
@@ -26,7 +26,7 @@ class Others:
                 return one
         return None
 
-    def every(self, bucket: str) -> Sequence[Obj]:
+    def list(self, bucket: str) -> Sequence[Obj]:
         return self._buckets.get(bucket, ())
 
 
@@ -46,8 +46,8 @@ def pod(*resources: Made, **spec: Any) -> Made:
 
 
 def admitted(obj: Made, others: Others, bucket: str = "pods") -> Made:
-    fill_in(bucket, obj, others, "abcde")
-    judge(bucket, obj, None, others)
+    mutate(bucket, obj, others, "abcde")
+    validate(bucket, obj, None, others)
     return obj
 
 
@@ -151,23 +151,25 @@ def test_a_container_that(requests: Made, limits: Made, said: str | None) -> Non
     made = pod({"requests": requests, "limits": limits})
 
     if said is None:
-        judge("pods", made, None, others)
+        validate("pods", made, None, others)
         return
-    with pytest.raises(Refusal) as refused:
-        judge("pods", made, None, others)
+    with pytest.raises(Denied) as refused:
+        validate("pods", made, None, others)
     assert said in str(refused.value)
 
 
-def test_limits_of_another_namespace_say_nothing() -> None:
+def test_limits_of_another_namespace_refuse_nothing() -> None:
     others = Others(limitranges=[named("l", "other", spec={"limits": [LIMITS]})])
 
-    judge("pods", pod(), None, others)
+    validate("pods", pod(), None, others)
 
 
-def test_limits_are_judged_when_a_pod_is_made_and_not_when_it_changes() -> None:
+def test_limits_are_enforced_on_create_and_not_on_update() -> None:
     others = Others(limitranges=[named("l", "n", spec={"limits": [LIMITS]})])
 
-    judge("pods", pod(), pod(), others)
+    with pytest.raises(Denied):
+        validate("pods", pod(), None, others)
+    validate("pods", pod(), pod(), others)
 
 
 def test_a_runtime_class_does_not_add_what_the_pod_tolerates_already() -> None:
@@ -202,8 +204,8 @@ def test_a_claim_grows_when_it_is_bound_and_its_class_allows_it(
     )
 
     if refused:
-        with pytest.raises(Refusal):
-            judge("persistentvolumeclaims", new, old, others)
+        with pytest.raises(Denied):
+            validate("persistentvolumeclaims", new, old, others)
     else:
-        judge("persistentvolumeclaims", new, old, others)
-        judge("persistentvolumeclaims", old, new, others)
+        validate("persistentvolumeclaims", new, old, others)
+        validate("persistentvolumeclaims", old, new, others)

@@ -1,12 +1,12 @@
-"""Pods of one template are looked at once, and nothing is overlooked for it."""
+"""Pods of one template are validated once, without missing an error."""
 
 from typing import Any
 
 import pytest
 
 from lamina.objects.types import Made
-from lamina.server.builtin.alike import content_of
-from lamina.server.builtin.validate import validate_create
+from lamina.server.kinds.builtin.pod_validation_cache import content_of
+from lamina.server.kinds.builtin.validate import validate_create
 
 
 def pod(name: str = "a", token: str = "abcde", mounted: str = "", **more: Any) -> Made:

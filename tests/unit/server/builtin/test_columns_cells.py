@@ -1,4 +1,4 @@
-"""Rows are those a real server showed of the same objects, and columns are described as it describes them."""
+"""Rows are those of a real server for the same objects, and columns have its descriptions."""
 
 import json
 from datetime import datetime
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from lamina.server.builtin.catalogue import CATALOGUE
-from lamina.server.builtin.columns import cells_of, columns_of
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.catalogue import CATALOGUE
+from lamina.server.kinds.builtin.columns import cells_of, columns_of
+from lamina.server.kinds.kind import Findings
 from tests.unit.server.builtin.validation import kind_of
 
 _GOLDEN = json.loads(Path(__file__).with_name("golden_cells.json").read_text())
 _OF_THE_MOMENT = {"Age", "Last Seen", "First Seen", "Duration", "Last Schedule", "Restarts"}
-"""Columns that depend on when the server was asked, to the second."""
+"""Columns that depend on the time of the request."""
 
 
 @pytest.mark.parametrize("case", _GOLDEN, ids=lambda case: case["case"])
@@ -45,7 +45,7 @@ def test_every_column_is_described() -> None:
         if not column.description
     }
 
-    # The printer asks the wrong type for this one's sentence, and gets none.
+    # kubectl requests the description of another type for this one, and gets none.
     assert bare == {("runtimeclasses", "Handler")}
 
 

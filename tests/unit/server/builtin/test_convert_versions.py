@@ -1,14 +1,19 @@
-"""Two forms of one thing: autoscalers of two versions, events of two groups."""
+"""Conversion: autoscalers in two versions, events in two groups."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from lamina.server.builtin.convert import autoscaler_shown, autoscaler_stored, event_shown, event_stored
-from lamina.server.builtin.decode import decode
-from lamina.server.builtin.defaults import default
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.convert import (
+    autoscaler_from_storage,
+    autoscaler_to_storage,
+    event_from_storage,
+    event_to_storage,
+)
+from lamina.server.kinds.builtin.decode import decode
+from lamina.server.kinds.builtin.defaults import default
+from lamina.server.kinds.kind import Findings
 
 PREFIX = "autoscaling.alpha.kubernetes.io"
 
@@ -72,7 +77,7 @@ def test_version_one_shows_the_use_of_cpu_and_keeps_the_rest_in_annotations() ->
         "v2", {"metrics": METRICS, "behavior": {"scaleUp": {"selectPolicy": "Min"}}}, status=STATUS
     )
 
-    shown = autoscaler_shown(stored)
+    shown = autoscaler_from_storage(stored)
 
     assert shown["spec"]["targetCPUUtilizationPercentage"] == 60
     assert "metrics" not in shown["spec"]
@@ -109,15 +114,15 @@ def test_an_autoscaler_survives_the_way_through_version_one() -> None:
     )
     kept = json.loads(json.dumps(stored))
 
-    again = autoscaler_stored(autoscaler_shown(stored))
+    again = autoscaler_to_storage(autoscaler_from_storage(stored))
 
-    # Version 1 puts the use of CPU last.
+    # Version 1 puts CPU utilization last.
     first, *others = kept["spec"]["metrics"]
     assert again == {**kept, "spec": {**kept["spec"], "metrics": [*others, first]}}
 
 
 def test_version_one_without_a_metric_means_eighty_percent_of_cpu() -> None:
-    stored = autoscaler_stored(autoscaler("v1", {}))
+    stored = autoscaler_to_storage(autoscaler("v1", {}))
 
     assert stored["spec"]["metrics"] == [
         {
@@ -125,13 +130,13 @@ def test_version_one_without_a_metric_means_eighty_percent_of_cpu() -> None:
             "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
         }
     ]
-    assert autoscaler_shown(stored)["spec"]["targetCPUUtilizationPercentage"] == 80
+    assert autoscaler_from_storage(stored)["spec"]["targetCPUUtilizationPercentage"] == 80
 
 
 def test_annotations_that_cannot_be_read_count_as_absent() -> None:
     annotations = {f"{PREFIX}/metrics": "no json", f"{PREFIX}/behavior": "[]", "own": "one"}
 
-    stored = autoscaler_stored(autoscaler("v1", {}, metadata={"name": "a", "annotations": annotations}))
+    stored = autoscaler_to_storage(autoscaler("v1", {}, metadata={"name": "a", "annotations": annotations}))
 
     assert stored["metadata"]["annotations"] == {"own": "one"}
     assert len(stored["spec"]["metrics"]) == 1
@@ -158,7 +163,7 @@ CORE = {
 
 
 def test_an_event_goes_by_other_names_in_the_newer_group() -> None:
-    shown = event_shown(decode("core/v1.Event", json.loads(json.dumps(CORE)), Findings()))
+    shown = event_from_storage(decode("core/v1.Event", json.loads(json.dumps(CORE)), Findings()))
 
     assert shown["regarding"] == {"kind": "Pod", "name": "p"}
     assert shown["note"] == "m"
@@ -172,7 +177,7 @@ def test_an_event_survives_the_way_through_the_newer_group() -> None:
     for body in (CORE, {"metadata": {"name": "e"}}):
         stored = decode("core/v1.Event", json.loads(json.dumps(body)), Findings())
 
-        assert event_stored(event_shown(json.loads(json.dumps(stored)))) == stored
+        assert event_to_storage(event_from_storage(json.loads(json.dumps(stored)))) == stored
 
 
 def test_an_event_of_the_newer_group_survives_being_stored() -> None:
@@ -182,4 +187,4 @@ def test_an_event_of_the_newer_group_survives_being_stored() -> None:
         Findings(),
     )
 
-    assert event_shown(event_stored(json.loads(json.dumps(shown)))) == shown
+    assert event_from_storage(event_to_storage(json.loads(json.dumps(shown)))) == shown

@@ -1,4 +1,4 @@
-"""Bodies read as Go reads them: what is dropped, what is added, what is refused and in which words."""
+"""Bodies decoded as by Go: dropped and added fields, and error messages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from lamina.server.builtin.decode import Undecodable, decode, decode_metadata, zero
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.decode import decode, decode_metadata, zero
+from lamina.server.kinds.builtin.decode_scalars import TypeMismatch
+from lamina.server.kinds.kind import Findings
 
 
 def read(key: str, body: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -16,7 +17,7 @@ def read(key: str, body: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def refusal(key: str, body: dict[str, Any]) -> str:
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(TypeMismatch) as refused:
         decode(key, body, Findings())
     return str(refused.value)
 
@@ -255,7 +256,7 @@ def test_the_metadata_of_a_custom_resource_is_decoded_by_itself() -> None:
 
     assert made == {"name": "a"}
     assert findings.sentences == ['unknown field "metadata.bogus"']
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(TypeMismatch) as refused:
         decode_metadata({"labels": {"a": 1}}, Findings())
     assert str(refused.value) == (
         "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"

@@ -1,4 +1,4 @@
-"""What a real server made of many bodies, and what we make of them."""
+"""What a real server made of many bodies, and what ours makes of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGES = [
 
 
 def _text(obj: Any) -> str:
-    """Return JSON in which 1, 1.0 and true are three things."""
+    """Return JSON in which 1, 1.0 and true differ."""
     return json.dumps(obj, indent=1, sort_keys=True)
 
 

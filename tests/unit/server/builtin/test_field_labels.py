@@ -1,10 +1,10 @@
-"""Field labels of built-in kinds: what can be asked, how it is read, and what is said of the rest."""
+"""Field labels of built-in kinds: which are selectable, their values, and the error for others."""
 
 from typing import Any
 
 import pytest
 
-from lamina.server.builtin.field_labels import field_labels_of, refusal
+from lamina.server.kinds.builtin.field_labels import field_labels_of, refusal
 
 
 @pytest.mark.parametrize(

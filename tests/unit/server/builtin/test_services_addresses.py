@@ -1,4 +1,4 @@
-"""Addresses and node ports: who gets which, and what an update keeps."""
+"""Allocation of cluster IPs and node ports, and what an update keeps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lamina.errors import InternalError, Invalid
-from lamina.server.builtin.decode import decode
-from lamina.server.builtin.defaults import default
-from lamina.server.builtin.services import Pool, allocate, drop_outgrown, given_to
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.decode import decode
+from lamina.server.kinds.builtin.defaults import default
+from lamina.server.kinds.builtin.services import Pool, allocate, allocated_by, drop_obsolete
+from lamina.server.kinds.kind import Findings
 
 POOL = Pool(ipaddress.IPv4Network("10.0.0.0/28"), range(30000, 30004))
 
@@ -157,7 +157,7 @@ def test_a_balanced_service_that_keeps_addresses_has_a_port_for_health_checks() 
     made = given(type="LoadBalancer", ports=WEB, externalTrafficPolicy="Local")
 
     assert made["healthCheckNodePort"] not in [port["nodePort"] for port in made["ports"]]
-    assert given_to({"spec": made}) == {made["clusterIP"], 30000, 30001}
+    assert allocated_by({"spec": made}) == {made["clusterIP"], 30000, 30001}
 
 
 def test_a_balanced_service_may_go_without_node_ports() -> None:
@@ -191,7 +191,7 @@ def test_what_belonged_to_the_former_type_goes_with_it() -> None:
 
     sent = copy.deepcopy({**old, "spec": {**old["spec"], "type": "ClusterIP"}})
     new = decode("core/v1.Service", sent, Findings())
-    drop_outgrown(new, old)
+    drop_obsolete(new, old)
 
     assert "nodePort" not in new["spec"]["ports"][0]
     assert not {"healthCheckNodePort", "externalTrafficPolicy", "allocateLoadBalancerNodePorts"} & set(

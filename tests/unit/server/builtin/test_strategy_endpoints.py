@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from lamina.server.builtin.catalogue import CATALOGUE
-from lamina.server.builtin.pods import mount_account_token
-from lamina.server.builtin.signing import sign_request
-from lamina.server.builtin.strategy import STRATEGIES, strategy_of, untracked
-from lamina.server.builtin.structs import fields, key_of
-from lamina.server.builtin.writing import Writing
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.catalogue import CATALOGUE
+from lamina.server.kinds.builtin.codec import BuiltinCodec
+from lamina.server.kinds.builtin.csr import sign_request
+from lamina.server.kinds.builtin.pods import mount_account_token
+from lamina.server.kinds.builtin.strategy import STRATEGIES, reset_fields, strategy_of
+from lamina.server.kinds.builtin.structs import fields, key_of
+from lamina.server.kinds.kind import Findings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAMP = "2026-01-01T00:00:00Z"
 
 
-def writing(plural: str, version: str = "") -> Writing:
+def writing(plural: str, version: str = "") -> BuiltinCodec:
     resource = next(one for one in CATALOGUE if one.plural == plural and version in ("", one.version))
-    return Writing(resource, lambda: NOW)
+    return BuiltinCodec(resource, lambda: NOW)
 
 
 def made(plural: str, **body: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_every_kind_with_a_status_endpoint_has_a_row_for_it() -> None:
 def test_paths_that_are_not_owned_exist() -> None:
     for key, strategy in STRATEGIES.items():
         for endpoint in ("", *strategy.endpoints):
-            for path in untracked(strategy, endpoint):
+            for path in reset_fields(strategy, endpoint):
                 names = {field.name: field.type for field in fields(key)}
                 assert path[0] in names, (key, path)
                 if len(path) > 1:
@@ -87,7 +87,7 @@ def test_paths_that_are_not_owned_exist() -> None:
     ],
 )
 def test_an_endpoint_never_owns_what_it_resets(plural: str, endpoint: str, paths: Any) -> None:
-    assert tuple(writing(plural).untracked(endpoint)) == paths
+    assert tuple(writing(plural).reset_fields(endpoint)) == paths
 
 
 @pytest.mark.parametrize(

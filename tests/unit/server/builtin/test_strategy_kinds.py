@@ -1,4 +1,4 @@
-"""The built-in kinds as the registry gets them."""
+"""The built-in kinds, as in the registry."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from lamina.errors import BadRequest
 from lamina.merge.schema import Schema, Schemas
-from lamina.server.builtin.catalogue import CATALOGUE
-from lamina.server.builtin.definitions import definition
-from lamina.server.builtin.kinds import LazySchema, builtin_kinds
-from lamina.server.kind import Findings, Kind
+from lamina.server.kinds.builtin.catalogue import CATALOGUE
+from lamina.server.kinds.builtin.definitions import definition
+from lamina.server.kinds.builtin.kinds import LazySchema, builtin_kinds
+from lamina.server.kinds.kind import Findings, Kind
 from tests.unit.server.builtin.golden.cases import cases
 from tests.unit.server.builtin.golden.compare import answers
 

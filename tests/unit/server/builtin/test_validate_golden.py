@@ -1,4 +1,4 @@
-"""Hundreds of objects with something wrong, each judged as a real server of the same version judged it."""
+"""Hundreds of invalid objects, with the errors of a real server of the same version."""
 
 import pytest
 

@@ -1,12 +1,9 @@
-"""Rules that need more than one object, or a very large one, to be seen at work."""
+"""Rules that need several objects, or very large ones."""
 
 from typing import Any
 
-import pytest
-
-from lamina.server.builtin.validate import validate_create, validate_update
-from lamina.server.builtin.validate.configuration import DATA_LIMIT
-from lamina.server.builtin.validate.cron import complaint
+from lamina.server.kinds.builtin.validate import validate_create, validate_update
+from lamina.server.kinds.builtin.validate.configuration import DATA_LIMIT
 
 
 def test_a_config_map_holds_a_mebibyte_and_no_more() -> None:
@@ -32,34 +29,8 @@ def test_a_negative_scale_is_refused() -> None:
     assert validate_update("Scale", "autoscaling", {"spec": {"replicas": -1}}, {}, "") == refused
 
 
-def test_a_kind_nobody_has_rules_for_has_nothing_wrong() -> None:
+def test_a_kind_without_rules_has_nothing_wrong() -> None:
     assert validate_create("Widget", "example.com", {"spec": 1}) == []
-
-
-@pytest.mark.parametrize(
-    ("schedule", "wrong"),
-    [
-        ("* * * * *",               None),
-        ("*/5 1-3,7 1 JAN mon-FRI", None),
-        ("@hourly",                 None),
-        ("@every 1h30m",            None),
-        ("? ? ? ? ?",               None),
-        ("* * * *",                 "expected exactly 5 fields, found 4: [* * * *]"),
-        ("60 * * * *",              "end of range (60) above maximum (59): 60"),
-        ("* * 0 * *",               "beginning of range (0) below minimum (1): 0"),
-        ("5-1 * * * *",             "beginning of range (5) beyond end of range (1): 5-1"),
-        ("*/0 * * * *",             "step of range should be a positive number: */0"),
-        ("x * * * *",               'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
-        ("-1 * * * *",              'failed to parse int from : strconv.Atoi: parsing "": invalid syntax'),
-        ("@never",                  "unrecognized descriptor: @never"),
-        ("@every 2562047h",         None),
-        ("@every 2562048h",         'failed to parse duration @every 2562048h: time: invalid duration "2562048h"'),
-        ("@every 5",                'failed to parse duration @every 5: time: missing unit in duration "5"'),
-        ("@every 5y",               'failed to parse duration @every 5y: time: unknown unit "y" in duration "5y"'),
-    ],
-)  # fmt: skip
-def test_a_schedule_is_read_as_cron_reads_it(schedule: str, wrong: str | None) -> None:
-    assert complaint(schedule) == wrong
 
 
 def test_a_pod_shows_what_changed_when_a_change_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""What is odd about objects that are accepted all the same."""
+"""Warnings about accepted objects."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lamina.server.builtin.decode import decode
-from lamina.server.builtin.defaults import default
-from lamina.server.builtin.warn import warnings
-from lamina.server.builtin.warn.addresses import address_warnings, block_warnings
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.decode import decode
+from lamina.server.kinds.builtin.defaults import default
+from lamina.server.kinds.builtin.warn import warnings
+from lamina.server.kinds.builtin.warn.addresses import address_warnings, block_warnings
+from lamina.server.kinds.kind import Findings
 
 
 def made(key: str, **body: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """
-Objects with something wrong, and what a real server said of each.
+Invalid objects, and the errors of a real server.
 
-A golden file is a list of cases. A case of a creation has an `object`; a case
-of an update has the `old` object as the server stored it, the `new` one, and
-perhaps a `subresource`. `causes` is what was said: field, reason, message.
+A golden file is a list of cases. A create case has an `object`; an update case has the `old`
+object as stored, the `new` one, and perhaps a `subresource`. `causes` are the errors: field,
+reason, message.
 """
 
 import copy
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lamina.server import metadata
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.kind import Findings, Kind
+from lamina.server.kinds import metadata
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.kind import Findings, Kind
 
 GOLDEN = Path(__file__).with_name("golden_validation")
 UID = "5f2c9d5e-8f0e-4f0e-9b67-5a3c0c1d2e3f"
@@ -26,7 +26,7 @@ Said = list[tuple[str, str, str]]
 
 
 def cases() -> Iterator[tuple[str, Case]]:
-    """Yield every case with a name for it."""
+    """Yield every case with a name."""
     for file in sorted(GOLDEN.glob("*.json")):
         for case in json.loads(file.read_text()):
             yield f"{file.stem}: {case['case']}", case
@@ -37,13 +37,13 @@ def kind_of(obj: dict[str, Any]) -> Kind:
 
 
 def said(case: Case) -> Said:
-    """Return what we say of a case, without what follows the first line of a message."""
+    """Return our errors for a case, only the first line of each message."""
     causes = _created(case["object"]) if "object" in case else _updated(case)
     return first_lines([(cause.field, cause.reason, cause.message) for cause in causes])
 
 
 def first_lines(causes: Said) -> Said:
-    """Return causes without repetition and without the differences that some messages show below."""
+    """Return causes without repetition, and without the diffs in some messages."""
     shown = [(field, reason, message.partition("\n")[0]) for field, reason, message in causes]
     return sorted(set(shown))
 

@@ -1,4 +1,4 @@
-"""How to make any JSON, and any schema that a definition could have."""
+"""Strategies for any JSON, and any schema that a CRD could have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 objects = st.dictionaries(names.filter(lambda name: name not in ("kind", "apiVersion")), values, max_size=4)
-"""Objects as verbs hand them on: without their type."""
+"""Objects as verbs pass them on: without apiVersion and kind."""
 
 _small = st.integers(-1, 3)
 _limit = st.integers(-3, 12) | st.floats(-3, 12) | st.sampled_from((1e30, -1e30, 1e6))
@@ -45,7 +45,7 @@ _NARROWING: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def narrowings(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
-    """Draw what may stand inside a junctor."""
+    """Draw the content of a junctor."""
     made = {
         key: draw(_NARROWING[key]) for key in draw(st.sets(st.sampled_from(sorted(_NARROWING)), max_size=2))
     }
@@ -118,7 +118,7 @@ roots = schemas().map(_root)
 
 
 def anything() -> st.SearchStrategy[Any]:
-    """Return documents that look like schemas here and there, and hold anything elsewhere."""
+    """Return documents that are partly schemas, and otherwise arbitrary."""
     keys = st.sampled_from((
         "type", "properties", "items", "additionalProperties", "allOf", "not", "default", "enum", "required", "nullable",
         "pattern", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-validations",

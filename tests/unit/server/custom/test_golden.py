@@ -1,4 +1,4 @@
-"""Definitions and objects are answered as a real server answers them, word for word."""
+"""CRDs and custom objects have the exact responses of a real server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lamina.errors import ApiError
-from lamina.server.kind import Kind
+from lamina.server.kinds.kind import Kind
 from tests.unit.server.custom.golden import definitions, objects, ours
 from tests.unit.server.custom.golden.record import DEFINITIONS, OBJECTS, difference
 
@@ -39,14 +39,14 @@ def changed_kind_of(name: str, then: str, version: str) -> Kind:
 
 
 def refusal(error: ApiError) -> Made:
-    """Return what is kept of a refusal; causes come in no particular order."""
+    """Return the recorded part of an error; causes are in random order."""
     said = ours.refused(error)
     told = {"causes": said["causes"]} if said["code"] == 422 else {"message": said["message"]}
     return {"code": said["code"], **told}
 
 
 def accepted(code: int, warnings: list[str], different: Made | None = None) -> Made:
-    """Return what is kept of an object that was accepted; warnings about finalizers are the verbs' to give."""
+    """Return the recorded part of an accepted object; warnings about finalizers are added by the verbs."""
     kept: Made = {"code": code}
     if warnings:
         kept["warnings"] = sorted(warnings)

@@ -1,4 +1,4 @@
-"""From a definition to the kinds it brings."""
+"""The kinds of a CRD."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lamina.server.custom.kinds import VERBS, kinds_of, version_rank
+from lamina.server.kinds.custom.kinds import VERBS, kinds_of
 from tests.unit.server.custom.golden import objects, ours
 
 Made = dict[str, Any]
@@ -52,13 +52,6 @@ def test_a_kind_is_called_what_was_accepted() -> None:
         ("status", "Statefuls", ("get", "patch", "update")),
         ("scale", "Scale", ("get", "patch", "update")),
     ]
-
-
-def test_stable_versions_come_before_others_and_newer_before_older() -> None:
-    names = ["foo10", "v1alpha1", "v11alpha2", "v3beta1", "v12alpha1", "v10", "v2", "v1", "v10beta3", "foo1"]
-    assert sorted(names, key=version_rank) == [
-        "v10", "v2", "v1", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "v1alpha1", "foo1", "foo10",
-    ]  # fmt: skip
 
 
 def test_the_preferred_version_comes_first_whatever_is_stored() -> None:

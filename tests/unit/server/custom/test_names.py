@@ -1,11 +1,11 @@
-"""Which definition of a group gets which names, and what its conditions say."""
+"""Accepted names of CRDs in a group, and their conditions."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from lamina.server.custom.names import is_established, is_terminating, status_of
+from lamina.server.kinds.custom.names import definition_status, is_established, is_terminating
 
 Made = dict[str, Any]
 
@@ -23,7 +23,7 @@ def crd(plural: str = "cats", kind: str = "Cat", **names: Any) -> Made:
 
 
 def settled(definition: Made, *others: Made) -> Made:
-    return {**definition, "status": status_of(definition, others, NOW)}
+    return {**definition, "status": definition_status(definition, others, NOW)}
 
 
 def conditions(definition: Made) -> dict[str, tuple[str, str, str]]:
@@ -90,20 +90,20 @@ def test_a_definition_once_established_stays_so_when_it_asks_for_a_taken_name() 
 def test_a_name_that_is_let_go_is_free_for_others() -> None:
     cats = settled(crd())
     other = settled(crd("felines", "Cat", singular="feline", listKind="FelineList"), cats)
-    other = {**other, "status": status_of(other, [], LATER)}
+    other = {**other, "status": definition_status(other, [], LATER)}
     assert is_established(other)
     assert {one["lastTransitionTime"] for one in other["status"]["conditions"]} == {"2026-01-02T04:00:00Z"}
 
 
 def test_a_status_that_is_settled_stays_the_same() -> None:
     cats = settled(crd(shortNames=["c"]))
-    assert status_of(cats, [], LATER) == cats["status"]
+    assert definition_status(cats, [], LATER) == cats["status"]
 
 
 def test_conditions_that_others_set_are_kept() -> None:
     cats = settled(crd())
     cats["status"]["conditions"].append({"type": "Mine", "status": "True"})
-    assert "Mine" in {one["type"] for one in status_of(cats, [], LATER)["conditions"]}
+    assert "Mine" in {one["type"] for one in definition_status(cats, [], LATER)["conditions"]}
 
 
 def test_a_definition_on_its_way_out_says_so() -> None:

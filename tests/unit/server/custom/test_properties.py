@@ -1,4 +1,4 @@
-"""What is true of every schema and every object."""
+"""Properties of all schemas and objects."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.errors import BadRequest
-from lamina.server.custom.default import defaulter, fresh, null_dropper
-from lamina.server.custom.definition import validate_create, validate_update, warn
-from lamina.server.custom.document import internal, normalised, walk
-from lamina.server.custom.embedded import Misfit
-from lamina.server.custom.fast import compiled, fast_check
-from lamina.server.custom.golang import same
-from lamina.server.custom.kinds import kinds_of
-from lamina.server.custom.listtypes import distinct
-from lamina.server.custom.prune import closed, root_pruner
-from lamina.server.custom.ratchet import Link
-from lamina.server.custom.shape import Form
-from lamina.server.custom.walker import Walker
-from lamina.server.kind import Findings
+from lamina.server.kinds.custom.compiled_validator import compile_check, compiled
+from lamina.server.kinds.custom.crd_validation import validate_create, validate_update, warn
+from lamina.server.kinds.custom.default import defaulter, fresh, null_pruner
+from lamina.server.kinds.custom.document import internal, normalised, walk
+from lamina.server.kinds.custom.embedded import MetadataMismatch
+from lamina.server.kinds.custom.go_values import same
+from lamina.server.kinds.custom.kinds import kinds_of
+from lamina.server.kinds.custom.listtypes import distinct
+from lamina.server.kinds.custom.prune import closed, root_pruner
+from lamina.server.kinds.custom.ratchet import Link
+from lamina.server.kinds.custom.shape import Form
+from lamina.server.kinds.custom.validator import Validator
+from lamina.server.kinds.kind import Findings
 from tests.unit.server.custom.golden import objects, ours
 from tests.unit.server.custom.strategies import anything, roots, schemas, values
 from tests.unit.server.custom.strategies import objects as any_objects
@@ -34,16 +34,16 @@ NAMED = sorted(objects.DEFINITIONS)
 @given(schema=schemas(), value=values)
 def test_what_the_fast_way_accepts_the_exact_one_does_too(schema: Any, value: Any) -> None:
     document = normalised(schema)
-    check = fast_check(document)
-    assert check is None or not check(value) or Walker(document).causes(value) == []
+    check = compile_check(document)
+    assert check is None or not check(value) or Validator(document).causes(value) == []
 
 
 @patient
 @given(schema=schemas(), value=values)
-def test_an_exact_walk_says_something_of_every_value(schema: Any, value: Any) -> None:
+def test_the_exact_validation_raises_for_no_value(schema: Any, value: Any) -> None:
     document = normalised(schema)
     for as_default in (False, True):
-        for cause in Walker(document, as_default=as_default).causes(value, "base"):
+        for cause in Validator(document, as_default=as_default).causes(value, "base"):
             assert cause.field.startswith("base") and cause.message
 
 
@@ -51,7 +51,7 @@ def test_an_exact_walk_says_something_of_every_value(schema: Any, value: Any) ->
 @given(schema=schemas(), new=values, old=values)
 def test_an_update_is_never_refused_for_more_than_a_creation(schema: Any, new: Any, old: Any) -> None:
     document = normalised(schema)
-    walker = Walker(document)
+    walker = Validator(document)
     told = walker.causes(new)
     assert all(cause in told for cause in walker.causes(new, "", Link(document, new, old)))
     again = Link(document, new, fresh(new))
@@ -66,7 +66,7 @@ def test_a_clean_object_has_nothing_to_prune_and_no_null_to_drop(schema: Any, ob
     pruned: list[str] = []
     is_clean = compiled(closed(document, is_root=True) or {})(obj)
     root_pruner(document)(obj, "", pruned)
-    if (drop := null_dropper(document)) is not None:
+    if (drop := null_pruner(document)) is not None:
         drop(obj)
     assert not is_clean or (obj == before and pruned == [])
     assert (pruned == []) or obj != before
@@ -79,7 +79,7 @@ def test_cleaning_and_filling_twice_is_doing_it_once(schema: Any, obj: Any) -> N
     obj.pop("metadata", None)
     try:
         form.clean(obj, Findings())
-    except Misfit:
+    except MetadataMismatch:
         return
     once, findings = copy.deepcopy(obj), Findings()
     form.clean(obj, findings)
@@ -111,7 +111,7 @@ def _keeps(before: Any, after: Any) -> bool:
 
 
 def _all_sets(schema: Any) -> Any:
-    """Return a schema in which every list is a set or a map, so that there is something to look at."""
+    """Return a schema in which every list is a set or a map, so that uniqueness is checked."""
     if schema.get("type") != "array":
         schema = {"type": "array", "items": schema}
     keys = ["a"] if schema["items"].get("type") == "object" else []
@@ -123,12 +123,12 @@ def _all_sets(schema: Any) -> Any:
 def test_a_quick_look_at_lists_never_misses_what_occurs_twice(schema: Any, value: Any) -> None:
     found = distinct(normalised(schema))
     assert found is not None
-    assert not found.is_met(value) or list(found.causes(value)) == []
+    assert not found.is_certainly_unique(value) or list(found.causes(value)) == []
 
 
 @patient
 @given(name=st.sampled_from(NAMED), body=any_objects)
-def test_any_object_is_accepted_or_refused(name: str, body: Any) -> None:
+def test_no_object_raises_anything_but_a_bad_request(name: str, body: Any) -> None:
     crd, _ = ours.create_definition(objects.DEFINITIONS[name])
     for kind in kinds_of(crd):
         shape, obj = kind.shape, copy.deepcopy(body)
@@ -158,7 +158,7 @@ def test_normalising_twice_is_normalising_once(document: Any) -> None:
 
 @patient
 @given(document=anything(), has_status=st.booleans())
-def test_any_document_can_be_judged(document: Any, has_status: bool) -> None:
+def test_no_document_raises_and_an_unchanged_one_has_the_same_errors(document: Any, has_status: bool) -> None:
     crd = copy.deepcopy(objects.DEFINITIONS["plain"])
     version = crd["spec"]["versions"][0]
     version["schema"] = {"openAPIV3Schema": normalised(document)}
@@ -172,7 +172,7 @@ def test_any_document_can_be_judged(document: Any, has_status: bool) -> None:
 
 @patient
 @given(schema=roots)
-def test_what_is_accepted_as_a_schema_can_be_put_to_work(schema: Any) -> None:
+def test_nothing_raises_for_an_accepted_schema(schema: Any) -> None:
     crd = copy.deepcopy(objects.DEFINITIONS["plain"])
     crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": normalised(schema)}
     crd["status"] = {"storedVersions": ["v1"]}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lamina.errors import BadRequest, InternalError
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.custom.scale import ScalePaths, paths_of, scale_of, validate_replicas, with_scale
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.custom.scale import ScalePaths, paths_of, scale_of, validate_replicas, with_scale
 from tests.unit.server.custom.golden import objects, ours
 
 PATHS = ScalePaths(spec=".spec.size.wanted", status=".status.now", selector=".status.selector")

@@ -1,12 +1,12 @@
-"""What objects of a custom kind go through on their way in and out."""
+"""Decoding, preparation and storage of custom objects."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from lamina.server.custom.shape import CustomShape
-from lamina.server.kind import Findings
+from lamina.server.kinds.custom.shape import CustomShape
+from lamina.server.kinds.kind import Findings
 from tests.unit.server.custom.golden import objects, ours
 
 Made = dict[str, Any]
@@ -88,10 +88,10 @@ def test_a_status_left_out_is_taken_away() -> None:
 
 
 def test_each_endpoint_says_what_it_never_owns() -> None:
-    assert shape("stateful").untracked("") == (("status",),)
-    assert shape("stateful").untracked("status") == (("spec",),)
-    assert shape("stateful").untracked("scale") == ()
-    assert shape("plain").untracked("") == ()
+    assert shape("stateful").reset_fields("") == (("status",),)
+    assert shape("stateful").reset_fields("status") == (("spec",),)
+    assert shape("stateful").reset_fields("scale") == ()
+    assert shape("plain").reset_fields("") == ()
 
 
 def test_an_object_older_than_its_schema_is_pruned_and_defaulted_when_read() -> None:
@@ -112,7 +112,7 @@ def test_an_object_older_than_its_schema_is_pruned_and_defaulted_when_read() -> 
     }
 
 
-def test_a_default_taken_from_the_schema_is_nobodys_but_the_objects() -> None:
+def test_a_default_taken_from_the_schema_belongs_to_the_object_alone() -> None:
     form = shape("defaulted")
     first, second = form.read(stored(spec={})), form.read(stored(spec={}))
     first["spec"]["defaultedStruct"]["a"] = "changed"

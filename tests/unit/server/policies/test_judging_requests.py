@@ -1,49 +1,49 @@
-"""One policy, asked about one request: conditions, variables, budgets, and what is said."""
+"""Evaluation of one policy for one request: conditions, variables, budgets, and denials."""
 
 from typing import Any
 
 import pytest
 
-from lamina.server.policies.compiled import compile_policy
-from lamina.server.policies.judged import Refusal, judge
+from lamina.server.admission.policies.evaluate import Denial, evaluate_policy
+from lamina.server.kinds.builtin.admission_cel.compiled import compile_policy
 
 
-def asked(spec: dict[str, Any], data: Any = None) -> list[Refusal]:
+def asked(spec: dict[str, Any], data: Any = None) -> list[Denial]:
     obj = {"metadata": {"name": "a"}, "data": data or {}}
     variables = {"object": obj, "oldObject": None, "request": {}, "namespaceObject": None, "params": None}
-    return judge(compile_policy(spec), variables)
+    return evaluate_policy(compile_policy(spec), variables)
 
 
 @pytest.mark.parametrize(
     ("validation", "said"),
     [
         ({"expression": "true"}, []),
-        ({"expression": " false "}, [Refusal("failed expression: false")]),
-        ({"expression": "false", "message": " no "}, [Refusal("no")]),
-        ({"expression": "false", "reason": "Forbidden", "message": "no"}, [Refusal("no", "Forbidden")]),
-        ({"expression": "false", "message": "no", "messageExpression": "'made'"}, [Refusal("made")]),
-        ({"expression": "false", "message": "no", "messageExpression": "'a\\nb'"}, [Refusal("no")]),
-        ({"expression": "false", "message": "no", "messageExpression": "string(1 / 0)"}, [Refusal("no")]),
+        ({"expression": " false "}, [Denial("failed expression: false")]),
+        ({"expression": "false", "message": " no "}, [Denial("no")]),
+        ({"expression": "false", "reason": "Forbidden", "message": "no"}, [Denial("no", "Forbidden")]),
+        ({"expression": "false", "message": "no", "messageExpression": "'made'"}, [Denial("made")]),
+        ({"expression": "false", "message": "no", "messageExpression": "'a\\nb'"}, [Denial("no")]),
+        ({"expression": "false", "message": "no", "messageExpression": "string(1 / 0)"}, [Denial("no")]),
         (
             {"expression": "object.nope == 1"},
-            [Refusal("expression 'object.nope == 1' resulted in error: no such key: nope", failed=True)],
+            [Denial("expression 'object.nope == 1' resulted in error: no such key: nope", failed=True)],
         ),
     ],
 )
-def test_a_validation_that_is_not_true_is_a_refusal(validation: dict[str, Any], said: list[Refusal]) -> None:
+def test_a_validation_that_is_not_true_is_a_refusal(validation: dict[str, Any], said: list[Denial]) -> None:
     assert asked({"validations": [validation]}) == said
 
 
 @pytest.mark.parametrize(
     ("conditions", "said"),
     [
-        (["true"], [Refusal("failed expression: false")]),
+        (["true"], [Denial("failed expression: false")]),
         (["true", "false"], []),
         (["object.nope == 1", "false"], []),
         (
             ["object.nope == 1", "object.non == 1"],
             [
-                Refusal(
+                Denial(
                     "[expression 'object.nope == 1' resulted in error: no such key: nope, "
                     "expression 'object.non == 1' resulted in error: no such key: non]",
                     failed=True,
@@ -52,7 +52,7 @@ def test_a_validation_that_is_not_true_is_a_refusal(validation: dict[str, Any], 
         ),
     ],
 )
-def test_a_policy_is_about_what_meets_all_its_conditions(conditions: list[str], said: list[Refusal]) -> None:
+def test_a_policy_is_about_what_meets_all_its_conditions(conditions: list[str], said: list[Denial]) -> None:
     written = [{"name": str(index), "expression": text} for index, text in enumerate(conditions)]
 
     assert asked({"matchConditions": written, "validations": [{"expression": "false"}]}) == said
@@ -80,7 +80,7 @@ def test_a_variable_is_evaluated_only_where_it_is_needed() -> None:
 
 
 def test_what_all_expressions_cost_together_is_limited() -> None:
-    # Each of these costs nearly all that one expression may.
+    # Each of these costs nearly the limit of one expression.
     costly = {"expression": "object.data.long.contains(object.data.long)"}
     spec = {"validations": [costly] * 12}
 

@@ -1,15 +1,15 @@
-"""Which requests a policy is about."""
+"""Which requests a policy matches."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.kind import Kind
-from lamina.server.policies.attempt import Attempt
-from lamina.server.policies.matching import Matcher
-from lamina.server.request import ADMIN
+from lamina.server.admission.policies.attributes import Attributes
+from lamina.server.admission.policies.matching import Matcher
+from lamina.server.identity import ADMIN
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.kind import Kind
 
 KINDS = {
     (kind.group, kind.version, kind.plural): kind
@@ -18,7 +18,7 @@ KINDS = {
 EVERY_CREATE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"]}
 
 
-def attempt(group: str, version: str, plural: str, **other: Any) -> Attempt:
+def attempt(group: str, version: str, plural: str, **other: Any) -> Attributes:
     kind = KINDS[group, version, plural]
     given = {
         "operation": "CREATE",
@@ -32,16 +32,16 @@ def attempt(group: str, version: str, plural: str, **other: Any) -> Attempt:
         "dry_run": False,
         **other,
     }
-    return Attempt(**given)
+    return Attributes(**given)
 
 
-def match(written: dict[str, Any], one: Attempt) -> Kind | None:
+def match(written: dict[str, Any], one: Attributes) -> Kind | None:
     labels = {"here": {"team": "a"}}
     versions = [kind for kind in KINDS.values() if kind.bucket == one.kind.bucket]
     matcher = Matcher(written)
     found = matcher.match(one, labels.get, lambda kind: versions)
-    # Whatever is meant must not have been left out beforehand.
-    assert found is None or matcher.could(versions, one.operation, one.subresource)
+    # A match must not be excluded by `may_match`.
+    assert found is None or matcher.may_match(versions, one.operation, one.subresource)
     return found
 
 
@@ -54,11 +54,11 @@ def test_requests_of_a_sort_that_no_rule_names_are_never_looked_at() -> None:
     }
     matcher, kind = Matcher({"resourceRules": [rule]}), KINDS["apps", "v1", "deployments"]
 
-    assert matcher.could([kind], "CREATE", "")
-    assert not matcher.could([kind], "UPDATE", "")
-    assert not matcher.could([kind], "CREATE", "status")
-    assert not matcher.could([KINDS["", "v1", "pods"]], "CREATE", "")
-    assert Matcher({}).could([kind], "DELETE", "")
+    assert matcher.may_match([kind], "CREATE", "")
+    assert not matcher.may_match([kind], "UPDATE", "")
+    assert not matcher.may_match([kind], "CREATE", "status")
+    assert not matcher.may_match([KINDS["", "v1", "pods"]], "CREATE", "")
+    assert Matcher({}).may_match([kind], "DELETE", "")
 
 
 @pytest.mark.parametrize(

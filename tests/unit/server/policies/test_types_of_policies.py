@@ -1,14 +1,14 @@
-"""What a policy's expressions make of the kinds it names, as its status says."""
+"""Type checking of a policy's expressions, as in its status."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from lamina.server.builtin.definitions import definition
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.kind import Kind
-from lamina.server.policies.typed import type_check
+from lamina.server.admission.policies.type_check import type_check
+from lamina.server.kinds.builtin.definitions import definition
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.kind import Kind
 
 KINDS = builtin_kinds(lambda: datetime(2026, 1, 1, tzinfo=UTC))
 

@@ -1,4 +1,4 @@
-"""Rules of a schema, asked about objects: both ways agree, and budgets are kept."""
+"""Evaluation of CEL rules: both paths agree, and budgets are enforced."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.cel.cost.estimate import estimate
-from lamina.server.custom.document import normalised
-from lamina.server.rules.asked import Glance, Unsettled, root_of
-from lamina.server.rules.judged import Rules
-from lamina.server.rules.measured import sizes_in
+from lamina.server.kinds.custom.cel_rules.fast_path import FastCheck, NeedsSlowPath, root_of
+from lamina.server.kinds.custom.cel_rules.rules import Rules
+from lamina.server.kinds.custom.cel_rules.value_size import sizes_in
+from lamina.server.kinds.custom.document import normalised
 
 SCHEMA = normalised(
     {
@@ -69,13 +69,13 @@ OBJECTS = st.fixed_dictionaries(
 def test_what_the_fast_way_lets_pass_the_slow_way_lets_pass_too(new: Any, old: Any) -> None:
     assert ROOT is not None
     try:
-        Glance().look(ROOT, new, old)
+        FastCheck().check(ROOT, new, old)
         holds = True
-    except Unsettled:
+    except NeedsSlowPath:
         holds = False
-    verdict = RULES.judge(new, old, ratchets=False)
+    result = RULES.validate(new, old, ratchets=False)
 
-    assert holds is (verdict.causes == [])
+    assert holds is (result.causes == [])
 
 
 @given(texts=st.lists(st.text(max_size=8), max_size=8))
@@ -94,9 +94,9 @@ def test_an_estimate_for_an_object_is_never_below_what_asking_costs(texts: list[
 @given(new=OBJECTS)
 @settings(max_examples=100, deadline=None)
 def test_nothing_that_has_not_changed_is_refused_but_what_cannot_be_evaluated(new: Any) -> None:
-    verdict = RULES.judge(new, new)
+    result = RULES.validate(new, new)
 
-    assert all("division by zero" in cause.message for cause in verdict.causes)
+    assert all("division by zero" in cause.message for cause in result.causes)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_nothing_that_has_not_changed_is_refused_but_what_cannot_be_evaluated(ne
     ],
 )
 def test_rules_stop_when_the_budget_is_spent(budget: int, said: list[str]) -> None:
-    verdict = RULES.judge({"n": 1, "map": {"a": 1}}, {"n": 1}, budget=budget)
+    result = RULES.validate({"n": 1, "map": {"a": 1}}, {"n": 1}, budget=budget)
 
-    assert [cause.message for cause in verdict.causes] == said
+    assert [cause.message for cause in result.causes] == said
 
 
 @pytest.mark.parametrize(
@@ -133,15 +133,15 @@ def test_a_message_that_cannot_be_made_is_the_written_one(expression: str, said:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}, "text": {"type": "string"}}}
     rules = Rules(normalised({**schema, "x-kubernetes-validations": [rule]}), resource=False)
 
-    verdict = rules.judge({"n": 0, "text": "x" * 6000}, path="spec")
+    result = rules.validate({"n": 0, "text": "x" * 6000}, path="spec")
 
-    assert [(cause.field, cause.message) for cause in verdict.causes] == [("spec", said)]
+    assert [(cause.field, cause.message) for cause in result.causes] == [("spec", said)]
 
 
 def test_a_rule_that_never_compiled_says_so_of_every_object() -> None:
     rules = Rules(normalised({"type": "object", "x-kubernetes-validations": [{"rule": "self.nope"}]}))
 
-    [cause] = rules.judge({}).causes
+    [cause] = rules.validate({}).causes
 
     assert cause.field == "<nil>"
     assert (

@@ -1,4 +1,4 @@
-"""Deployments: revisions kept as ReplicaSets, and the ways of getting from one to the next."""
+"""The Deployment controller: revisions are ReplicaSets, and a strategy moves pods between them."""
 
 from lamina.actors.workloads.deployment.controller import DEPLOYMENTS
 

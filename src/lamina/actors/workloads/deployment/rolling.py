@@ -1,32 +1,32 @@
 """
-Rolling updates: the new set grows by what may be added, then the old ones shrink by what may be missing.
+The RollingUpdate strategy: the new ReplicaSet is scaled up within maxSurge, then the old ones down.
 
-Never are there more pods than wanted and the surge together, and never are
-available ones given up while fewer than the minimum would be left. Old pods
-that are not available go first: they are in the way and nobody misses them.
+There are never more pods than the replicas and maxSurge together, and available
+pods are only removed while the minimum stays available. Old pods that are not
+available are removed first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lamina.actors.workloads.deployment.revising import room
+from lamina.actors.workloads.deployment.new_replicaset import new_size
 from lamina.actors.workloads.deployment.sets import (
     ReplicaSet,
     active,
-    exchanged,
     max_unavailable,
     oldest_first,
+    replaced_by_name,
     total,
 )
-from lamina.actors.workloads.replicas import wanted
+from lamina.actors.workloads.replica_sync import wanted
 from lamina.objects.types import Obj
 
 
-def rolled(
+def rolling_update(
     deployment: Obj, new: ReplicaSet, old: Sequence[ReplicaSet]
 ) -> tuple[ReplicaSet, tuple[ReplicaSet, ...]]:
-    """Return the new set and the old ones with the sizes they are to have now."""
+    """Return the new ReplicaSet and the old ones with their next replicas."""
     grown = _grown(deployment, new, old)
     if new.exists and grown.size != new.size:
         return grown, tuple(old)
@@ -37,13 +37,13 @@ def _grown(deployment: Obj, new: ReplicaSet, old: Sequence[ReplicaSet]) -> Repli
     desired = wanted(deployment)
     if new.size == desired or not new.exists:
         return new
-    return new.resized(desired if new.size > desired else room(deployment, new, old), deployment)
+    return new.resized(desired if new.size > desired else new_size(deployment, new, old), deployment)
 
 
 def _shrunk(deployment: Obj, new: ReplicaSet, old: Sequence[ReplicaSet]) -> tuple[ReplicaSet, ...]:
     minimum = wanted(deployment) - max_unavailable(deployment)
-    # New pods that are not available yet may not be made up for by old ones: that
-    # would take away what they are to replace.
+    # New pods that are not available yet do not allow the removal of old ones,
+    # which would reduce availability.
     unready = new.size - new.count("availableReplicas")
     spare = total([new, *old]) - minimum - unready
     running = oldest_first(active(old))
@@ -51,16 +51,16 @@ def _shrunk(deployment: Obj, new: ReplicaSet, old: Sequence[ReplicaSet]) -> tupl
         return tuple(old)
     cleaned = _without_unavailable(deployment, running, spare)
     spare = sum(_available(one) for one in [new, *cleaned]) - minimum
-    return exchanged(old, _less(deployment, cleaned, spare))
+    return replaced_by_name(old, _less(deployment, cleaned, spare))
 
 
 def _available(one: ReplicaSet) -> int:
-    """Return how many pods of a set can be counted on: those it is to lose already are not among them."""
-    return min(one.count("availableReplicas"), wanted(one.seen))
+    """Return the available pods of a ReplicaSet, without those it is already scaled down by."""
+    return min(one.count("availableReplicas"), wanted(one.observed))
 
 
 def _without_unavailable(deployment: Obj, running: Sequence[ReplicaSet], spare: int) -> list[ReplicaSet]:
-    """Return the sets less the pods that are not available, as many as can be spared."""
+    """Return the ReplicaSets scaled down by unavailable pods, at most `spare` of them."""
     cleaned: list[ReplicaSet] = []
     for one in running:
         less = max(0, min(spare, one.size - _available(one)))
@@ -70,7 +70,7 @@ def _without_unavailable(deployment: Obj, running: Sequence[ReplicaSet], spare: 
 
 
 def _less(deployment: Obj, running: Sequence[ReplicaSet], spare: int) -> list[ReplicaSet]:
-    """Return the sets with so many pods fewer, from the oldest on."""
+    """Return the ReplicaSets scaled down by `spare` pods, the oldest first."""
     shrunk: list[ReplicaSet] = []
     for one in running:
         less = max(0, min(one.size, spare))

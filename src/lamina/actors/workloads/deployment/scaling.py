@@ -1,8 +1,8 @@
 """
-When the size of a Deployment changes, or it is paused: every set keeps its share.
+Proportional scaling, when the replicas of a Deployment change or it is paused.
 
-Were only the new set to grow, or only the old ones to shrink, a change of size
-would hurry a rollout along that may be going wrong.
+Scaling only the new ReplicaSet up, or only the old ones down, would advance a
+rollout that may be failing.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from lamina.actors.workloads.deployment.sets import (
     MOST,
     ReplicaSet,
     active,
-    exchanged,
+    annotated_size,
     is_rolling,
     max_surge,
-    noted_size,
     oldest_first,
+    replaced_by_name,
     total,
 )
-from lamina.actors.workloads.replicas import wanted
+from lamina.actors.workloads.replica_sync import wanted
 from lamina.objects.types import Obj
 
 
 def is_resized(deployment: Obj, sets: Sequence[ReplicaSet]) -> bool:
-    """Say whether the Deployment has another size than its sets were last told."""
+    """Say whether the Deployment's replicas differ from its ReplicaSets' annotations."""
     desired = wanted(deployment)
-    noted = [noted_size(one, DESIRED) for one in active(sets)]
-    return any(size is not None and size != desired for size in noted)
+    with_size_annotations = [annotated_size(one, DESIRED) for one in active(sets)]
+    return any(size is not None and size != desired for size in with_size_annotations)
 
 
 def scaled(deployment: Obj, sets: Sequence[ReplicaSet], new: ReplicaSet | None) -> tuple[ReplicaSet, ...]:
-    """Return the sets with the sizes they are to have now; `new` is the one of the Deployment's template."""
+    """Return the ReplicaSets with their next replicas; `new` is the one with the Deployment's template."""
     desired = wanted(deployment)
     growing = active(sets)
     if len(growing) <= 1:
@@ -41,15 +41,15 @@ def scaled(deployment: Obj, sets: Sequence[ReplicaSet], new: ReplicaSet | None) 
         only = growing[0] if growing else new or next(reversed(oldest_first(sets)), None)
         if only is None:
             return tuple(sets)
-        return exchanged(sets, [only.resized(desired, deployment).noted(deployment)])
+        return replaced_by_name(sets, [only.resized(desired, deployment).with_size_annotations(deployment)])
     if new is not None and _is_saturated(deployment, new):
-        return exchanged(sets, [one.resized(0, deployment) for one in growing if one.name != new.name])
+        return replaced_by_name(sets, [one.resized(0, deployment) for one in growing if one.name != new.name])
     if not is_rolling(deployment):
         return tuple(sets)
-    return exchanged(sets, _shared_out(deployment, growing))
+    return replaced_by_name(sets, _proportionally(deployment, growing))
 
 
-def _shared_out(deployment: Obj, growing: Sequence[ReplicaSet]) -> list[ReplicaSet]:
+def _proportionally(deployment: Obj, growing: Sequence[ReplicaSet]) -> list[ReplicaSet]:
     desired = wanted(deployment)
     allowed = desired + max_surge(deployment) if desired else 0
     to_add = allowed - total(growing)
@@ -64,14 +64,14 @@ def _shared_out(deployment: Obj, growing: Sequence[ReplicaSet]) -> list[ReplicaS
         share = _share(deployment, one, to_add, added) if to_add else 0
         sizes[one.name] = one.size + share
         added += share
-    # What rounding left over goes to the largest.
+    # The rest of the rounding is added to the largest.
     largest = ordered[0].name
     sizes[largest] = max(0, sizes[largest] + to_add - added)
-    return [one.resized(sizes[one.name], deployment).noted(deployment) for one in ordered]
+    return [one.resized(sizes[one.name], deployment).with_size_annotations(deployment) for one in ordered]
 
 
 def _share(deployment: Obj, one: ReplicaSet, to_add: int, added: int) -> int:
-    """Return by how much one set grows, or shrinks, out of what is to be added in all."""
+    """Return the part of `to_add` for one ReplicaSet."""
     left = to_add - added
     if not left:
         return 0
@@ -83,8 +83,8 @@ def _fraction(deployment: Obj, one: ReplicaSet) -> int:
     desired = wanted(deployment)
     if not desired:
         return -one.size
-    # Where the note is gone, the size that the Deployment last reported has to do.
-    before = noted_size(one, MOST) or int((deployment.get("status") or {}).get("replicas") or 0)
+    # Without the annotation, the Deployment's last reported replicas are used.
+    before = annotated_size(one, MOST) or int((deployment.get("status") or {}).get("replicas") or 0)
     if not before:
         return 0
     # Halves are rounded up: the sizes are never negative.
@@ -93,6 +93,6 @@ def _fraction(deployment: Obj, one: ReplicaSet) -> int:
 
 
 def _is_saturated(deployment: Obj, new: ReplicaSet) -> bool:
-    """Say whether a set can do without the others: it has all the pods that are wanted, and they are available."""
+    """Say whether a ReplicaSet has all the Deployment's replicas, all of them available."""
     desired = wanted(deployment)
-    return new.size == desired == noted_size(new, DESIRED) == new.count("availableReplicas")
+    return new.size == desired == annotated_size(new, DESIRED) == new.count("availableReplicas")

@@ -1,7 +1,5 @@
 """
-The ReplicaSets of a Deployment, as they were seen and as they are to be.
-
-How many pods may be had at once, and how many must be, is read off here too.
+The ReplicaSets of a Deployment, observed and desired; maxSurge and maxUnavailable.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina.actors.workloads.replicas import wanted
+from lamina.actors.workloads.replica_sync import wanted
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Obj
 
@@ -25,20 +23,20 @@ ROLLBACK = "deprecated.deployment.rollback.to"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 NOT_COPIED = frozenset((APPLIED, REVISION, HISTORY, DESIRED, MOST, ROLLBACK))
-"""Annotations that say something about one object alone, and are not handed on."""
+"""Annotations that are not copied between a Deployment and its ReplicaSets."""
 
 _LARGEST = 2**31 - 1
 
 
 class ReplicaSet(Struct, frozen=True, kw_only=True):
     """
-    One ReplicaSet of a Deployment: what was seen of it, and what it is to become.
+    One ReplicaSet of a Deployment, observed and desired.
 
-    `sizes` are the sizes it is given one after the other, the last of them the
-    one to write; none where it keeps the one it has.
+    `sizes` are its replicas after each step of this sync, the last of them to
+    be written; empty where they do not change.
     """
 
-    seen: Obj
+    observed: Obj
     annotations: Mapping[str, str]
     min_ready: int
     sizes: tuple[int, ...] = ()
@@ -46,11 +44,11 @@ class ReplicaSet(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return meta.name(self.seen)
+        return meta.name(self.observed)
 
     @property
     def size(self) -> int:
-        return self.sizes[-1] if self.sizes else wanted(self.seen)
+        return self.sizes[-1] if self.sizes else wanted(self.observed)
 
     @property
     def is_active(self) -> bool:
@@ -58,40 +56,40 @@ class ReplicaSet(Struct, frozen=True, kw_only=True):
 
     @property
     def age(self) -> tuple[str, str]:
-        """Return what orders sets from old to new."""
-        return str(meta.metadata(self.seen).get("creationTimestamp") or "~"), self.name
+        """Return the sort key, oldest first."""
+        return str(meta.metadata(self.observed).get("creationTimestamp") or "~"), self.name
 
     def count(self, field: str) -> int:
         """Return one of the counts in its status."""
-        return int((self.seen.get("status") or {}).get(field) or 0)
+        return int((self.observed.get("status") or {}).get(field) or 0)
 
     def resized(self, size: int, deployment: Obj) -> ReplicaSet:
-        """Return the set with another size, and the note of what it was a part of."""
+        """Return the ReplicaSet with other replicas, and the size annotations."""
         if size == self.size:
             return self
-        return replace(self.noted(deployment), sizes=(*self.sizes, size))
+        return replace(self.with_size_annotations(deployment), sizes=(*self.sizes, size))
 
-    def noted(self, deployment: Obj) -> ReplicaSet:
-        """Return the set with the note of how large the whole Deployment is, and may get."""
-        note = sizes_noted(deployment)
+    def with_size_annotations(self, deployment: Obj) -> ReplicaSet:
+        """Return the ReplicaSet with the annotations of the Deployment's replicas and maximum."""
+        note = size_annotations(deployment)
         return replace(self, annotations={**self.annotations, **note})
 
 
-def as_seen(obj: Obj) -> ReplicaSet:
+def from_object(obj: Obj) -> ReplicaSet:
     return ReplicaSet(
-        seen=obj,
+        observed=obj,
         annotations=meta.annotations(obj),
         min_ready=int(obj["spec"].get("minReadySeconds") or 0),
     )
 
 
 def total(sets: Iterable[ReplicaSet | None]) -> int:
-    """Return how many pods these sets are to have together."""
+    """Return the sum of the desired replicas."""
     return sum(one.size for one in sets if one is not None)
 
 
 def counted(sets: Iterable[ReplicaSet | None], field: str) -> int:
-    """Return one of the counts in their status, added up."""
+    """Return the sum of one count in their status."""
     return sum(one.count(field) for one in sets if one is not None)
 
 
@@ -103,21 +101,21 @@ def oldest_first(sets: Iterable[ReplicaSet]) -> list[ReplicaSet]:
     return sorted(sets, key=lambda one: one.age)
 
 
-def exchanged(sets: Sequence[ReplicaSet], others: Iterable[ReplicaSet]) -> tuple[ReplicaSet, ...]:
-    """Return the sets in their order, each replaced by the other of its name where there is one."""
+def replaced_by_name(sets: Sequence[ReplicaSet], others: Iterable[ReplicaSet]) -> tuple[ReplicaSet, ...]:
+    """Return the ReplicaSets in their order, each replaced by the one of its name in `others`."""
     by_name = {one.name: one for one in others}
     return tuple(by_name.get(one.name, one) for one in sets)
 
 
-def sizes_noted(deployment: Obj) -> dict[str, str]:
-    """Return the annotations by which a set remembers what it was a part of when it was last sized."""
+def size_annotations(deployment: Obj) -> dict[str, str]:
+    """Return the annotations with the Deployment's replicas and maximum at the last scaling."""
     desired = wanted(deployment)
     return {DESIRED: str(desired), MOST: str(desired + max_surge(deployment))}
 
 
-def noted_size(one: ReplicaSet, annotation: str) -> int | None:
-    """Return the number in one of those annotations; None where there is none, or nonsense."""
-    written = meta.annotations(one.seen).get(annotation, "")
+def annotated_size(one: ReplicaSet, annotation: str) -> int | None:
+    """Return the number in one of those annotations; None where it is missing or invalid."""
+    written = meta.annotations(one.observed).get(annotation, "")
     if not written.isascii() or not written.isdigit():
         return None
     number = int(written)
@@ -129,7 +127,7 @@ def is_rolling(deployment: Obj) -> bool:
 
 
 def max_surge(deployment: Obj) -> int:
-    """Return how many pods more than wanted there may be."""
+    """Return maxSurge as a number of pods."""
     if not is_rolling(deployment):
         return 0
     surge, _ = _fenceposts(deployment)
@@ -137,7 +135,7 @@ def max_surge(deployment: Obj) -> int:
 
 
 def max_unavailable(deployment: Obj) -> int:
-    """Return how many pods fewer than wanted may be available."""
+    """Return maxUnavailable as a number of pods."""
     desired = wanted(deployment)
     if not is_rolling(deployment) or not desired:
         return 0
@@ -147,10 +145,10 @@ def max_unavailable(deployment: Obj) -> int:
 
 def _fenceposts(deployment: Obj) -> tuple[int, int]:
     """
-    Return how many more there may be, and how many fewer.
+    Return maxSurge and maxUnavailable as numbers.
 
-    One is rounded up and the other down. Were both nothing, a rollout could
-    not begin, so then one may be missing.
+    One is rounded up and the other down. With both 0, a rollout could not
+    begin, so then maxUnavailable is 1.
     """
     rolling = _strategy(deployment).get("rollingUpdate") or {}
     desired = wanted(deployment)
@@ -160,7 +158,7 @@ def _fenceposts(deployment: Obj) -> tuple[int, int]:
 
 
 def scaled(value: int | str | None, of: int, *, up: bool) -> int:
-    """Return a number, or a percentage of something rounded one way or the other; nothing is zero."""
+    """Return an int-or-percent value of a total, rounded up or down; None is 0."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * of
         return -(-share // 100) if up else share // 100

@@ -1,9 +1,8 @@
 """
-What a Deployment says of itself: how many pods of which kind, and how its rollout is going.
+The status of a Deployment: its counts, and the conditions of its rollout.
 
-Progress is anything that gets better between what the Deployment last said and
-what is seen now. A rollout that sees none for as long as its deadline says has
-timed out; one that is paused cannot.
+Progress is any improvement between the last status and the new one. A rollout
+without progress for progressDeadlineSeconds has timed out; a paused one cannot.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from lamina.actors.workloads.deployment.sets import ReplicaSet, counted, max_unavailable, total
-from lamina.actors.workloads.replicas import wanted
+from lamina.actors.workloads.replica_sync import wanted
 from lamina.objects import meta
 from lamina.objects.times import moment, stamp
 from lamina.objects.types import Made, Obj
@@ -32,14 +31,14 @@ PAUSED = "DeploymentPaused"
 RESUMED = "DeploymentResumed"
 
 _NEVER = 2**31 - 1
-_A_MOMENT = timedelta(milliseconds=10)
+_AFTER_DEADLINE = timedelta(milliseconds=10)
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """A status to give a Deployment, and when to look whether it has timed out."""
+    """A status to write, and when to check the progress deadline."""
 
     status: Made
-    look_again: timedelta | None = None
+    requeue_after: timedelta | None = None
 
 
 def status_of(deployment: Obj) -> Obj:
@@ -54,10 +53,10 @@ def found(conditions: Conditions, name: str) -> Obj | None:
     return next((one for one in conditions if one.get("type") == name), None)
 
 
-def with_said(
+def with_condition(
     conditions: Conditions, name: str, status: str, reason: str, message: str, now: datetime
 ) -> Conditions:
-    """Return the conditions with this one last, or as they are if it says the same by status and reason."""
+    """Return the conditions with this one last, or unchanged if it has this status and reason."""
     old = found(conditions, name)
     if old is not None and (old["status"], old.get("reason")) == (status, reason):
         return conditions
@@ -74,31 +73,31 @@ def has_deadline(deployment: Obj) -> bool:
 
 
 def is_complete(deployment: Obj, status: Obj) -> bool:
-    """Say whether all the pods that are wanted are of the new set and available, and no other is left."""
+    """Say whether all replicas are of the new ReplicaSet and available, and no other pod is left."""
     desired = wanted(deployment)
     counts = [int(status.get(field) or 0) for field in ("updatedReplicas", "replicas", "availableReplicas")]
-    seen = int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
-    return seen and all(count == desired for count in counts)
+    observed = int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
+    return observed and all(count == desired for count in counts)
 
 
 def with_pause(deployment: Obj, conditions: Conditions, now: datetime) -> Conditions:
-    """Return the conditions with the note that it is paused, or is no longer; a time-out that was said stands."""
+    """Return the conditions with DeploymentPaused or DeploymentResumed; an exceeded deadline stays."""
     if not has_deadline(deployment):
         return conditions
-    said = found(conditions, PROGRESSING)
-    reason = said.get("reason") if said is not None else ""
+    current = found(conditions, PROGRESSING)
+    reason = current.get("reason") if current is not None else ""
     paused = bool(deployment["spec"].get("paused"))
     if reason == TIMED_OUT or paused == (reason == PAUSED):
         return conditions
     if paused:
-        return with_said(conditions, PROGRESSING, "Unknown", PAUSED, "Deployment is paused", now)
-    return with_said(conditions, PROGRESSING, "Unknown", RESUMED, "Deployment is resumed", now)
+        return with_condition(conditions, PROGRESSING, "Unknown", PAUSED, "Deployment is paused", now)
+    return with_condition(conditions, PROGRESSING, "Unknown", RESUMED, "Deployment is resumed", now)
 
 
-def summed_up(
+def calculate_status(
     deployment: Obj, new: ReplicaSet | None, sets: Sequence[ReplicaSet], conditions: Conditions, now: datetime
 ) -> Made:
-    """Return the status that adds up the sets, and says whether enough pods are available."""
+    """Return the status with the ReplicaSets' sums, and the Available condition."""
     available = counted(sets, "availableReplicas")
     counts = {
         "observedGeneration": meta.generation(deployment),
@@ -116,37 +115,37 @@ def summed_up(
     if collisions is not None:
         status["collisionCount"] = collisions
     if available >= wanted(deployment) - max_unavailable(deployment):
-        said = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        current = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        said = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    status["conditions"] = list(with_said(conditions, AVAILABLE, *said, now))
+        current = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    status["conditions"] = list(with_condition(conditions, AVAILABLE, *current, now))
     return status
 
 
-def reported(
+def rollout_status(
     deployment: Obj, new: ReplicaSet | None, sets: Sequence[ReplicaSet], conditions: Conditions, now: datetime
 ) -> Report:
-    """Return the status of a Deployment that is rolling out, or has."""
-    status = summed_up(deployment, new, sets, conditions, now)
-    said: Conditions = tuple(status["conditions"])
+    """Return the status with the conditions of the rollout."""
+    status = calculate_status(deployment, new, sets, conditions, now)
+    current: Conditions = tuple(status["conditions"])
     if not has_deadline(deployment):
-        said = without(said, PROGRESSING)
+        current = without(current, PROGRESSING)
     elif not _is_over(status, found(conditions, PROGRESSING)):
-        said = _progress(deployment, new, status, said, now)
+        current = _progress(deployment, new, status, current, now)
     failure = _failure(new, sets)
-    said = without(said, FAILURE) if failure is None else _with_failure(said, failure)
-    if said:
-        status["conditions"] = list(said)
+    current = without(current, FAILURE) if failure is None else _with_failure(current, failure)
+    if current:
+        status["conditions"] = list(current)
     else:
         del status["conditions"]
-    return Report(status=status, look_again=_deadline(deployment, status, said, now))
+    return Report(status=status, requeue_after=_deadline(deployment, status, current, now))
 
 
 def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
-    """Return how many pods are on their way out; None where a set that has a status does not say."""
+    """Return the number of terminating pods; None where an observed ReplicaSet does not report it."""
     terminating = 0
     for one in sets:
-        status = one.seen.get("status") or {}
+        status = one.observed.get("status") or {}
         if "terminatingReplicas" in status:
             terminating += int(status["terminatingReplicas"])
         elif status.get("observedGeneration"):
@@ -155,27 +154,27 @@ def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
 
 
 def _is_over(status: Obj, progressing: Obj | None) -> bool:
-    """Say whether the latest rollout was completed earlier: a change of size is no rollout."""
-    whole = status.get("replicas", 0) == status.get("updatedReplicas", 0)
-    return whole and progressing is not None and progressing.get("reason") == COMPLETE
+    """Say whether the latest rollout was completed earlier: scaling is not a rollout."""
+    is_updated = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    return is_updated and progressing is not None and progressing.get("reason") == COMPLETE
 
 
 def _progress(
-    deployment: Obj, new: ReplicaSet | None, status: Obj, said: Conditions, now: datetime
+    deployment: Obj, new: ReplicaSet | None, status: Obj, current: Conditions, now: datetime
 ) -> Conditions:
-    whose = f'ReplicaSet "{new.name}"' if new is not None else f'Deployment "{meta.name(deployment)}"'
+    subject = f'ReplicaSet "{new.name}"' if new is not None else f'Deployment "{meta.name(deployment)}"'
     if is_complete(deployment, status):
-        message = f"{whose} has successfully progressed."
-        return with_said(said, PROGRESSING, "True", COMPLETE, message, now)
+        message = f"{subject} has successfully progressed."
+        return with_condition(current, PROGRESSING, "True", COMPLETE, message, now)
     if _is_better(status_of(deployment), status):
-        # Said anew each time: the deadline counts from here.
-        old = found(said, PROGRESSING)
-        message = f"{whose} is progressing."
-        return _replaced(said, _condition(old, PROGRESSING, "True", "ReplicaSetUpdated", message, now))
-    if _is_timed_out(deployment, said, now):
-        message = f"{whose} has timed out progressing."
-        return with_said(said, PROGRESSING, "False", TIMED_OUT, message, now)
-    return said
+        # Updated each time: the deadline starts here.
+        old = found(current, PROGRESSING)
+        message = f"{subject} is progressing."
+        return _replaced(current, _condition(old, PROGRESSING, "True", "ReplicaSetUpdated", message, now))
+    if _is_timed_out(deployment, current, now):
+        message = f"{subject} has timed out progressing."
+        return with_condition(current, PROGRESSING, "False", TIMED_OUT, message, now)
+    return current
 
 
 def _is_better(before: Obj, after: Obj) -> bool:
@@ -188,8 +187,8 @@ def _is_better(before: Obj, after: Obj) -> bool:
     )
 
 
-def _is_timed_out(deployment: Obj, said: Conditions, now: datetime) -> bool:
-    progressing = found(said, PROGRESSING)
+def _is_timed_out(deployment: Obj, current: Conditions, now: datetime) -> bool:
+    progressing = found(current, PROGRESSING)
     if progressing is None or progressing.get("reason") == COMPLETE:
         return False
     if progressing.get("reason") == TIMED_OUT:
@@ -197,14 +196,14 @@ def _is_timed_out(deployment: Obj, said: Conditions, now: datetime) -> bool:
     return _ends(deployment, progressing, now) < now
 
 
-def _deadline(deployment: Obj, status: Obj, said: Conditions, now: datetime) -> timedelta | None:
-    """Return when the rollout will have timed out if nothing happens; None where it cannot."""
-    progressing = found(said, PROGRESSING)
+def _deadline(deployment: Obj, status: Obj, current: Conditions, now: datetime) -> timedelta | None:
+    """Return the time until the progress deadline; None where it does not apply."""
+    progressing = found(current, PROGRESSING)
     if progressing is None or not has_deadline(deployment) or is_complete(deployment, status):
         return None
     if progressing.get("reason") in (COMPLETE, TIMED_OUT):
         return None
-    return max(_ends(deployment, progressing, now) - now, timedelta(0)) + _A_MOMENT
+    return max(_ends(deployment, progressing, now) - now, timedelta(0)) + _AFTER_DEADLINE
 
 
 def _ends(deployment: Obj, progressing: Obj, now: datetime) -> datetime:
@@ -213,19 +212,19 @@ def _ends(deployment: Obj, progressing: Obj, now: datetime) -> datetime:
 
 
 def _failure(new: ReplicaSet | None, sets: Sequence[ReplicaSet]) -> Obj | None:
-    """Return what keeps a set from having its pods, the new one before the others."""
+    """Return the ReplicaFailure condition of a ReplicaSet, the new one before the others."""
     for one in ([new] if new is not None else []) + list(sets):
-        for condition in (one.seen.get("status") or {}).get("conditions") or ():
+        for condition in (one.observed.get("status") or {}).get("conditions") or ():
             if condition.get("type") == FAILURE:
                 return {**condition, "lastUpdateTime": condition.get("lastTransitionTime")}
     return None
 
 
-def _with_failure(said: Conditions, failure: Obj) -> Conditions:
-    old = found(said, FAILURE)
+def _with_failure(current: Conditions, failure: Obj) -> Conditions:
+    old = found(current, FAILURE)
     if old is not None and (old["status"], old.get("reason")) == (failure["status"], failure.get("reason")):
-        return said
-    return _replaced(said, failure)
+        return current
+    return _replaced(current, failure)
 
 
 def _condition(

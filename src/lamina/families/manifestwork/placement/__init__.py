@@ -1,1 +1,1 @@
-"""Which clusters a Placement chooses, and what is known of the clusters it chooses from."""
+"""Placement: selects managed clusters, and writes PlacementDecisions."""

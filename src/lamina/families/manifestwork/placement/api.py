@@ -1,4 +1,4 @@
-"""What a Placement says, parsed once."""
+"""The spec of a Placement, parsed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from lamina.core.reading import read
+from lamina.core.parse import read
 from lamina.objects.types import Obj
 
 Effect: TypeAlias = Literal["NoSelect", "PreferNoSelect", "NoSelectIfNew"]
 
 
 class _Part(Struct, frozen=True, rename="camel", kw_only=True):
-    """Something a spec is made of."""
+    """A part of a spec."""
 
 
-class Claims(_Part, frozen=True, kw_only=True):
+class ClusterClaimSelector(_Part, frozen=True, kw_only=True):
     match_expressions: tuple[dict[str, Any], ...] = ()
 
 
@@ -25,10 +25,10 @@ class Expressions(_Part, frozen=True, kw_only=True):
 
 
 class ClusterSelector(_Part, frozen=True, kw_only=True):
-    """What a cluster has to have: all three of these."""
+    """What a cluster has to match: all three."""
 
     label_selector: dict[str, Any] = {}
-    claim_selector: Claims = Claims()
+    claim_selector: ClusterClaimSelector = ClusterClaimSelector()
     cel_selector: Expressions = Expressions()
 
 
@@ -80,7 +80,7 @@ class DecisionStrategy(_Part, frozen=True, kw_only=True):
 
 
 class Spec(_Part, frozen=True, kw_only=True):
-    """A Placement's spec. What has no effect here is not read."""
+    """The spec of a Placement, without the fields that have no effect."""
 
     cluster_sets: tuple[str, ...] = ()
     number_of_clusters: int | None = None
@@ -91,5 +91,5 @@ class Spec(_Part, frozen=True, kw_only=True):
 
 
 def spec(placement: Obj) -> Spec:
-    """Return what a placement says; SpecError, with the field, where that is not understood."""
+    """Return the spec of a placement; raises SpecError, which names the field."""
     return read(placement.get("spec"), Spec)

@@ -1,13 +1,13 @@
-"""The scheduler of placements, as a value."""
+"""The scheduler of placements as a value, and the controllers of managed clusters and cluster sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
 
-from lamina.core.controller import Controller, Watch, itself, only
-from lamina.core.world import Change, World
-from lamina.families.manifestwork.names import (
+from lamina.core.model.controller import AnyController, Controller, Watch, itself, only
+from lamina.core.model.world import Change, World
+from lamina.families.manifestwork.labels import (
     CLUSTER,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -15,39 +15,36 @@ from lamina.families.manifestwork.names import (
     PLACEMENT,
     PLACEMENT_VERSION,
     SCORE,
+    by_placement,
 )
-from lamina.families.manifestwork.placement.plan import View, by_its_placement, gather, plan
+from lamina.families.manifestwork.placement.clusterset import BINDINGS, DEFAULT_SETS, SETS
+from lamina.families.manifestwork.placement.managedcluster import CLUSTERS
+from lamina.families.manifestwork.placement.plan import plan
+from lamina.families.manifestwork.placement.view import View, gather
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
 _TOGETHER = timedelta(milliseconds=50)
-"""Clusters join and change by the hundred, and one look is enough for all of them."""
+"""Hundreds of clusters may join or change together, and one pass is enough for all."""
 
 
 def _every_placement(world: World, change: Change) -> Iterable[Ref]:
     return [meta.ref(one) for one in world.every(PLACEMENT)]
 
 
-def _bearing(cluster: Obj) -> object:
-    """Return what a choice may depend on; that a cluster was heard of again is not in it."""
+def _relevant(cluster: Obj) -> object:
+    """Return what a selection may depend on: not the times and messages of conditions."""
     status = cluster.get("status") or {}
     known = {field: value for field, value in status.items() if field != "conditions"}
-    said = [(one.get("type"), one.get("status"), one.get("reason")) for one in status.get("conditions") or ()]
-    return (
-        meta.labels(cluster),
-        meta.annotations(cluster),
-        cluster.get("spec"),
-        known,
-        said,
-        meta.is_deleting(cluster),
-    )
+    reported = [
+        (one.get("type"), one.get("status"), one.get("reason")) for one in status.get("conditions") or ()
+    ]
+    metadata = meta.labels(cluster), meta.annotations(cluster), meta.is_deleting(cluster)
+    return metadata, cluster.get("spec"), known, reported
 
 
 def _by_a_cluster(world: World, change: Change) -> Iterable[Ref]:
-    before, after = change.before, change.after
-    if before is not None and after is not None and _bearing(before) == _bearing(after):
-        return ()
-    return _every_placement(world, change)
+    return () if change.preserves(_relevant) else _every_placement(world, change)
 
 
 def _in_its_namespace(world: World, change: Change) -> Iterable[Ref]:
@@ -55,8 +52,8 @@ def _in_its_namespace(world: World, change: Change) -> Iterable[Ref]:
 
 
 def _its_placement(world: World, change: Change) -> Iterable[Ref]:
-    for obj in (change.before, change.after):
-        for key in by_its_placement(obj) if obj is not None else ():
+    for obj in change.versions:
+        for key in by_placement(obj):
             namespace, _, name = key.partition("/")
             yield Ref(PLACEMENT_VERSION, PLACEMENT.kind, namespace, name)
 
@@ -64,14 +61,20 @@ def _its_placement(world: World, change: Change) -> Iterable[Ref]:
 PLACEMENTS: Controller[View] = Controller(
     name="placements",
     watches=(
-        Watch(selects=only(*PLACEMENT), api_version=PLACEMENT_VERSION, concerns=itself),
-        Watch(selects=only(*DECISION), api_version=PLACEMENT_VERSION, concerns=_its_placement),
-        Watch(selects=only(*CLUSTER), concerns=_by_a_cluster, delay=_TOGETHER),
-        Watch(selects=only(*CLUSTER_SET), concerns=_every_placement),
-        Watch(selects=only(*CLUSTER_SET_BINDING), concerns=_in_its_namespace),
-        Watch(selects=only(*SCORE), concerns=_every_placement, delay=_TOGETHER),
+        Watch(selects=only(*PLACEMENT), api_version=PLACEMENT_VERSION, enqueue=itself),
+        Watch(selects=only(*DECISION), api_version=PLACEMENT_VERSION, enqueue=_its_placement),
+        Watch(selects=only(*CLUSTER), enqueue=_by_a_cluster, delay=_TOGETHER),
+        Watch(selects=only(*CLUSTER_SET), enqueue=_every_placement),
+        Watch(selects=only(*CLUSTER_SET_BINDING), enqueue=_in_its_namespace),
+        Watch(selects=only(*SCORE), enqueue=_every_placement, delay=_TOGETHER),
     ),
     gather=gather,
     plan=plan,
     manager="placement-controller",
 )
+
+
+def controllers(*, schedules: bool, registers: bool) -> tuple[AnyController, ...]:
+    """Return the controllers that select clusters, and those that register clusters and their sets."""
+    registering = (CLUSTERS, DEFAULT_SETS, SETS, BINDINGS) if registers else ()
+    return (*((PLACEMENTS,) if schedules else ()), *registering)

@@ -1,4 +1,4 @@
-"""Writing decisions down: whoever gains a cluster does so before another gives it up."""
+"""Writes of PlacementDecisions: a cluster is added to one before it is removed from another."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from lamina.core.plan import Action, Create, Patch, Stage, change, delete
-from lamina.families.manifestwork.names import (
+from lamina.core.model.plan import Action, Create, Patch, Stage, change, delete
+from lamina.families.manifestwork.labels import (
     DECISION,
     GROUP_INDEX,
     GROUP_NAME,
@@ -15,6 +15,7 @@ from lamina.families.manifestwork.names import (
     PLACEMENT_VERSION,
 )
 from lamina.families.manifestwork.placement.groups import MOST_IN_ONE, Slice
+from lamina.families.manifestwork.placement.view import listed
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
@@ -44,7 +45,7 @@ def stages(
     *,
     as_seen: bool = False,
 ) -> tuple[Stage, ...]:
-    """Return what makes the decisions be these; `as_seen`, only while they are the ones that were looked at."""
+    """Return the stages that write the wanted decisions; `as_seen`, only at the versions that were read."""
     made: list[Action] = []
     for one in wanted:
         found = there.get(one.number)
@@ -53,8 +54,8 @@ def stages(
         elif _wrong_labels(placement, found, one):
             made.append(change(found, {"metadata": {"labels": _labels(placement, one)}}))
     moves = _moves(wanted, there)
-    gained = [_state(there[number], names, as_seen) for number, names in moves.first.items()]
-    given_up = [_state(there[number], names, as_seen) for number, names in moves.then.items()]
+    added = [_state(there[number], names, as_seen) for number, names in moves.first.items()]
+    removed = [_state(there[number], names, as_seen) for number, names in moves.then.items()]
     keep = {decision_name(placement, one.number) for one in wanted}
     selected = {name for one in wanted for name in one.clusters}
     ended = [
@@ -62,19 +63,19 @@ def stages(
         for one in decisions
         if meta.name(one) not in keep
         and not meta.is_deleting(one)
-        and not (set(_held(one)) & selected) - moves.present
+        and not (set(listed(one)) & selected) - moves.present
     ]
     found_stages = (
-        Stage("make decisions", tuple(made)),
-        Stage("say who is chosen", tuple(gained)),
-        Stage("say who is no longer chosen", tuple(given_up)),
-        Stage("end decisions", tuple(ended)),
+        Stage("create decisions", tuple(made)),
+        Stage("add clusters", tuple(added)),
+        Stage("remove clusters", tuple(removed)),
+        Stage("delete decisions", tuple(ended)),
     )
     return tuple(stage for stage in found_stages if stage.actions)
 
 
 class _Moves(NamedTuple):
-    """Who is written where, first and then, by the number of the object; and who is somewhere after the first."""
+    """The clusters of each decision after the first and the second write, and those listed after the first."""
 
     first: dict[int, tuple[str, ...]]
     then: dict[int, tuple[str, ...]]
@@ -83,14 +84,14 @@ class _Moves(NamedTuple):
 
 def _moves(wanted: Sequence[Slice], there: Mapping[int, Obj]) -> _Moves:
     """
-    Return the writes that leave nobody in no object who is to be in one.
+    Return the writes in which no wanted cluster is ever missing from all decisions.
 
-    An object first gains, and keeps whoever is to be elsewhere and is not there
-    yet. One that has no room for both waits for the others, unless everybody would.
+    A decision first gains clusters, and keeps those that move elsewhere and are not listed
+    there yet. One that is too full for both waits for the others, unless all would wait.
     """
     home = {name: one.number for one in wanted for name in one.clusters}
     slices = {one.number: one.clusters for one in wanted if one.number in there}
-    held = {number: _held(there[number]) for number in slices}
+    held = {number: listed(there[number]) for number in slices}
     known = {number: frozenset(names) for number, names in held.items()}
     first: dict[int, tuple[str, ...]] = {}
     crowded: set[int] = set()
@@ -99,10 +100,10 @@ def _moves(wanted: Sequence[Slice], there: Mapping[int, Obj]) -> _Moves:
         kept = [one for one in leaving if one not in known.get(home[one], ())]
         if len(names) + len(kept) > MOST_IN_ONE:
             crowded.add(number)
-        elif (new := tuple(sorted((*names, *kept)))) != held[number] or not _is_said(there[number]):
+        elif (new := tuple(sorted((*names, *kept)))) != held[number] or not _has_list(there[number]):
             first[number] = new
     if crowded and not first and len(slices) == len(wanted):
-        # Two that are full and change places: somebody has to begin.
+        # Two full decisions exchange clusters: both are written at once.
         first, crowded = {number: slices[number] for number in crowded}, set()
     after = {number: frozenset(first.get(number, held[number])) for number in slices}
     then = {
@@ -115,17 +116,13 @@ def _moves(wanted: Sequence[Slice], there: Mapping[int, Obj]) -> _Moves:
     return _Moves(first, then, {name for names in after.values() for name in names})
 
 
-def _is_said(decision: Obj) -> bool:
+def _has_list(decision: Obj) -> bool:
     return "decisions" in (decision.get("status") or {})
-
-
-def _held(decision: Obj) -> tuple[str, ...]:
-    return tuple(one["clusterName"] for one in (decision.get("status") or {}).get("decisions") or ())
 
 
 def _state(decision: Obj, clusters: Sequence[str], as_seen: bool) -> Patch:
     decisions = [{"clusterName": name, "reason": ""} for name in clusters]
-    # Nobody else writes these as a rule, and the second of two would name a version that the first has ended.
+    # Without a version by default: the first of two writes changes it, and no other controller writes decisions.
     return Patch(
         ref=meta.ref(decision),
         uid=meta.uid(decision),

@@ -1,8 +1,8 @@
 """
-The groups that chosen clusters go out in, and the objects that say who is in which.
+Decision groups of selected clusters, and the PlacementDecisions that list them.
 
-A cluster stays in the object it is in for as long as it stays in its group, so
-that whoever reads them one after another misses nobody who has not left.
+A cluster stays in its PlacementDecision while it stays in its group, so that a reader
+that gets one decision after another misses no cluster that is still selected.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from itertools import count, islice
 
 from msgspec import Struct
 
-from lamina.core.pace import Rounding, amount
-from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
+from lamina.core.rollout.pace import Rounding, amount
+from lamina.families.manifestwork.hub.strategy import Group
+from lamina.families.manifestwork.labels import GROUP_INDEX, GROUP_NAME
 from lamina.families.manifestwork.placement.api import GroupStrategy
-from lamina.families.manifestwork.placement.selecting import Matches, Scores, selector
-from lamina.families.manifestwork.strategy import Group
+from lamina.families.manifestwork.placement.cluster_selector import Matches, Scores, selector
+from lamina.families.manifestwork.placement.view import listed
 from lamina.objects import meta
 from lamina.objects.types import Obj
 
 MOST_IN_ONE = 100
-"""How many decisions one object holds."""
+"""How many clusters one PlacementDecision lists."""
 
 
 class Slice(Struct, frozen=True, kw_only=True):
-    """One object of decisions: its number, the group it belongs to, and who is in it."""
+    """One PlacementDecision: its number, its group, and the clusters that it lists."""
 
     number: int
     group: Group
@@ -33,7 +34,7 @@ class Slice(Struct, frozen=True, kw_only=True):
 
 
 def matchers(strategy: GroupStrategy) -> list[tuple[str, Matches]]:
-    """Return the groups that were named beforehand, and who belongs to each."""
+    """Return the groups of the spec, and which clusters belong to each."""
     field = "spec.decisionStrategy.groupStrategy.decisionGroups"
     return [
         (one.group_name, selector(one.group_cluster_selector, f"{field}[{place}].groupClusterSelector"))
@@ -47,7 +48,7 @@ def group(
     named: Sequence[tuple[str, Matches]],
     scores: Mapping[str, Scores],
 ) -> list[Group]:
-    """Return the groups of the chosen clusters, numbered from 0; of nobody, one group without anybody."""
+    """Return the groups of selected clusters, numbered from 0; without clusters, one empty group."""
     size = _size(strategy.clusters_per_decision_group, len(chosen))
     left = sorted(chosen, key=meta.name)
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -75,28 +76,24 @@ def _cut(clusters: Sequence[Obj], size: int) -> Iterator[tuple[str, ...]]:
 
 
 def slices(groups: Sequence[Group], there: Mapping[int, Obj]) -> list[Slice]:
-    """Return the objects that hold these groups, given those that are there by number."""
+    """Return the decisions that list these groups, given the existing ones by number."""
     if not any(own.clusters for own in groups):
-        # Nobody moves from one object to another, so whatever the first one was for, it can be for nobody.
+        # No cluster moves from one decision to another, so the first one can be used whatever its group was.
         return [Slice(number=1, group=groups[0], clusters=())]
     found: list[Slice] = []
     serving: dict[tuple[str, str], list[int]] = {}
     for number in sorted(there):
         labels = meta.labels(there[number])
         serving.setdefault((labels.get(GROUP_INDEX, ""), labels.get(GROUP_NAME, "")), []).append(number)
-    # Those that are there keep their numbers; new ones get what is free, the lowest first.
+    # Existing decisions keep their numbers; new ones get the lowest free numbers.
     free = (number for number in count(1) if number not in there)
     for own in groups:
         needed = max(1, -(-len(own.clusters) // MOST_IN_ONE))
         numbers = serving.get((str(own.index), own.name), [])[:needed]
-        holding: list[tuple[int, tuple[str, ...]]] = [(number, _held(there[number])) for number in numbers]
+        holding: list[tuple[int, tuple[str, ...]]] = [(number, listed(there[number])) for number in numbers]
         holding += ((next(free), ()) for _ in range(needed - len(holding)))
         found += _filled(own, holding)
     return sorted(found, key=lambda one: (one.group.index, one.number))
-
-
-def _held(decision: Obj) -> tuple[str, ...]:
-    return tuple(one["clusterName"] for one in (decision.get("status") or {}).get("decisions") or ())
 
 
 def _filled(own: Group, holding: Sequence[tuple[int, tuple[str, ...]]]) -> Iterable[Slice]:

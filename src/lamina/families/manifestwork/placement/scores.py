@@ -1,8 +1,8 @@
 """
-Who is chosen first, where not everybody can be: the sum of what each prioritizer gives a cluster, times its weight.
+Scores of clusters, for placements that do not select all: the weighted sum of their prioritizers.
 
-Whoever is chosen already stays, and those that others have chosen less often
-come first, unless the placement says otherwise.
+By default, clusters that are selected already stay, and those that fewer placements
+have selected come first.
 """
 
 from __future__ import annotations
@@ -23,46 +23,48 @@ from lamina.objects.types import Obj
 MOST = 100
 
 
-class Known(Struct, frozen=True, kw_only=True):
-    """What scores are given by: who is chosen already, how often others chose whom, what add-ons say."""
+class ScoreInputs(Struct, frozen=True, kw_only=True):
+    """What scores depend on: the selected clusters, how often others selected each, and add-on scores."""
 
-    chosen: frozenset[str]
+    selected: frozenset[str]
     used: Mapping[str, int]
     add_ons: Mapping[tuple[str, str], Obj]
     """By cluster and name."""
     now: datetime
 
 
-def totals(clusters: Sequence[Obj], policy: Policy, known: Known) -> dict[str, int]:
+def totals(clusters: Sequence[Obj], policy: Policy, inputs: ScoreInputs) -> dict[str, int]:
     """Return the score of each cluster."""
     sums = dict.fromkeys(map(meta.name, clusters), 0)
     for weight, scorer in _scorers(policy):
         if weight:
-            for name, score in scorer(clusters, known).items():
+            for name, score in scorer(clusters, inputs).items():
                 sums[name] += weight * score
     return sums
 
 
-_Scorer = Callable[[Sequence[Obj], Known], Mapping[str, int]]
+_Scorer = Callable[[Sequence[Obj], ScoreInputs], Mapping[str, int]]
 
 
-def _steady(clusters: Sequence[Obj], known: Known) -> dict[str, int]:
-    return {(name := meta.name(one)): MOST if name in known.chosen else 0 for one in clusters}
+def _steady(clusters: Sequence[Obj], inputs: ScoreInputs) -> dict[str, int]:
+    """Return the scores of the prioritizer `Steady`, which favours the clusters that are selected."""
+    return {(name := meta.name(one)): MOST if name in inputs.selected else 0 for one in clusters}
 
 
-def _balance(clusters: Sequence[Obj], known: Known) -> dict[str, int]:
-    most = max(known.used.values(), default=0)
+def _balance(clusters: Sequence[Obj], inputs: ScoreInputs) -> dict[str, int]:
+    """Return the scores of the prioritizer `Balance`, which favours clusters that fewer placements have selected."""
+    most = max(inputs.used.values(), default=0)
     scores: dict[str, int] = {}
     for one in clusters:
-        used = known.used.get(meta.name(one), 0)
-        # Cut towards zero before it is doubled, as the original does.
+        used = inputs.used.get(meta.name(one), 0)
+        # Cut towards zero before it is doubled, as upstream does.
         share = Fraction(1, 2) - Fraction(used, most) if used else Fraction(1, 2)
         scores[meta.name(one)] = 2 * int(MOST * share)
     return scores
 
 
 def _allocatable(resource: str) -> _Scorer:
-    def score(clusters: Sequence[Obj], known: Known) -> dict[str, int]:
+    def score(clusters: Sequence[Obj], inputs: ScoreInputs) -> dict[str, int]:
         amounts = {
             meta.name(one): thousandths(
                 str(((one.get("status") or {}).get("allocatable") or {}).get(resource, 0))
@@ -80,16 +82,16 @@ def _allocatable(resource: str) -> _Scorer:
 
 
 def _add_on(resource: str, wanted: str) -> _Scorer:
-    def score(clusters: Sequence[Obj], known: Known) -> dict[str, int]:
-        return {(name := meta.name(one)): _given(known, name, resource, wanted) for one in clusters}
+    def score(clusters: Sequence[Obj], inputs: ScoreInputs) -> dict[str, int]:
+        return {(name := meta.name(one)): _given(inputs, name, resource, wanted) for one in clusters}
 
     return score
 
 
-def _given(known: Known, cluster: str, resource: str, wanted: str) -> int:
-    status = (known.add_ons.get((cluster, resource)) or {}).get("status") or {}
+def _given(inputs: ScoreInputs, cluster: str, resource: str, wanted: str) -> int:
+    status = (inputs.add_ons.get((cluster, resource)) or {}).get("status") or {}
     ends = moment(status.get("validUntil"))
-    if ends is not None and ends <= known.now:
+    if ends is not None and ends <= inputs.now:
         return 0
     return next((one["value"] for one in status.get("scores") or () if one["name"] == wanted), 0)
 
@@ -126,5 +128,5 @@ def _scorer(asked: Prioritizer, field: str) -> tuple[str, _Scorer]:
 
 
 def check(policy: Policy) -> None:
-    """Raise SpecError where a policy names what there is not."""
+    """Raise SpecError where a policy names a prioritizer that does not exist."""
     _scorers(policy)

@@ -1,15 +1,15 @@
-"""A hub on paper with clusters, the sets they are in, and placements that choose among them."""
+"""A simulated hub with clusters, their cluster sets, and placements that select among them."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from lamina.families.manifestwork.names import CLUSTER_GROUP, PLACEMENT_VERSION
+from lamina.families.manifestwork.labels import CLUSTER_GROUP, PLACEMENT_VERSION
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import Made, Obj, Ref
-from lamina.paper import Paper, settle
-from lamina.paper.kinds import KINDS, kind, make
+from lamina.simulation import SimulatedCluster, settle
+from lamina.simulation.cluster.kinds import KINDS, kind, make
 
 PLACEMENT = kind(PLACEMENT_VERSION, "Placement", "placements", subresources=("status",))
 DECISION = kind(PLACEMENT_VERSION, "PlacementDecision", "placementdecisions", subresources=("status",))
@@ -35,7 +35,7 @@ SET_LABEL = f"{CLUSTER_GROUP}/clusterset"
 
 
 @dataclass
-class Land(Paper):
+class Land(SimulatedCluster):
     """One hub."""
 
     kinds: Kinds = field(
@@ -56,7 +56,7 @@ class Land(Paper):
             self.create(make(CLUSTER, name, labels=labels, **{"spec": {}, **fields}))
 
     def place(self, name: str = "place", **spec: Any) -> Obj:
-        """Have a placement, and whoever schedules it do so."""
+        """Create or change a placement, and schedule it."""
         ref = Ref(PLACEMENT.api_version, PLACEMENT.kind, "team", name)
         old = self.at(ref)
         if old is None:
@@ -70,7 +70,7 @@ class Land(Paper):
         return self.get(Ref(PLACEMENT.api_version, PLACEMENT.kind, "team", name))
 
     def chosen(self, name: str = "place") -> list[list[str]]:
-        """Return who is chosen, a list for each object of decisions, by number."""
+        """Return the selected clusters, a list for each PlacementDecision, by number."""
         prefix = f"{name}-decision-"
         found = [one for one in self.listed(DECISION, "team") if meta.name(one).startswith(prefix)]
         found.sort(key=lambda one: int(meta.name(one).removeprefix(prefix)))

@@ -1,19 +1,19 @@
-"""Whom a placement chooses, and what it says when it cannot."""
+"""Which clusters a placement selects, and its conditions when it cannot."""
 
 from datetime import timedelta
 
 import pytest
 
-from lamina.core.controller import decide
-from lamina.core.plan import Patch, Plan
-from lamina.core.questions import Answers
-from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME, PLACEMENT_LABEL
+from lamina.core.model.controller import decide
+from lamina.core.model.plan import Patch, Plan
+from lamina.core.model.queries import Answers
+from lamina.families.manifestwork.labels import GROUP_INDEX, GROUP_NAME, PLACEMENT_LABEL
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
 from lamina.objects import meta
 from lamina.objects.times import stamp
 from lamina.objects.types import Made, Ref
-from lamina.paper import planned
-from lamina.paper.kinds import make
+from lamina.simulation import planned
+from lamina.simulation.cluster.kinds import make
 from tests.unit.families.manifestwork.placement.land import (
     CLUSTER,
     DECISION,
@@ -34,7 +34,7 @@ def land() -> Land:
     return land
 
 
-def test_everybody_in_a_bound_set_is_chosen(land: Land) -> None:
+def test_every_cluster_in_a_bound_set_is_chosen(land: Land) -> None:
     land.clusters("b", "a")
     land.clusters("stranger", member_of="other")
 
@@ -52,14 +52,14 @@ def test_everybody_in_a_bound_set_is_chosen(land: Land) -> None:
     assert meta.is_controlled_by(decision, meta.uid(placement))
 
 
-def test_whoever_has_been_scheduled_is_left_alone(land: Land) -> None:
+def test_a_scheduled_placement_is_left_alone(land: Land) -> None:
     land.clusters("a")
     placement = land.place()
 
     assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
 
 
-def test_nobody_is_chosen_where_no_set_is_bound() -> None:
+def test_no_cluster_is_chosen_where_no_set_is_bound() -> None:
     land = Land()
     land.clusters("a")
 
@@ -180,8 +180,8 @@ def test_a_placement_that_makes_no_sense_says_where_and_keeps_its_decisions(
     assert land.chosen() == [["a"]]
 
 
-def test_one_that_has_yet_to_make_sense_has_chosen_nobody(land: Land) -> None:
-    """Whoever waits for its decisions finds them, with nobody in them."""
+def test_one_that_is_not_valid_yet_has_chosen_no_cluster(land: Land) -> None:
+    """Its decisions exist for consumers that wait for them, and are empty."""
     land.clusters("a")
 
     placement = land.place(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}])
@@ -201,8 +201,8 @@ def test_one_that_has_yet_to_make_sense_has_chosen_nobody(land: Land) -> None:
 NONSENSE: Made = {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}
 
 
-def test_one_that_made_sense_does_not_choose_nobody_because_its_decisions_were_deleted(land: Land) -> None:
-    """What it says of itself is all that tells whoever has works there that somebody was chosen."""
+def test_one_that_was_valid_keeps_its_choice_though_its_decisions_were_deleted(land: Land) -> None:
+    """Its status is all that tells the owner of works there that clusters were chosen."""
     land.clusters("a", "b")
     land.place()
     land.place(**NONSENSE)
@@ -227,8 +227,8 @@ def test_one_that_made_sense_leaves_decisions_alone_that_were_put_back_without_a
     assert placement["status"]["numberOfSelectedClusters"] == 2
 
 
-def test_a_decision_that_names_somebody_by_now_is_not_emptied(land: Land) -> None:
-    """That it makes no sense is said first, and nobody is written into the decision that was looked at alone."""
+def test_a_decision_that_names_a_cluster_by_now_is_not_emptied(land: Land) -> None:
+    """Its condition is written first, and the decision is emptied only at the version that was read."""
     land.clusters("a")
     placement = make(PLACEMENT, "place", "team", spec=NONSENSE)
     land.create(placement)
@@ -238,7 +238,7 @@ def test_a_decision_that_names_somebody_by_now_is_not_emptied(land: Land) -> Non
 
     plan = planned(land, PLACEMENTS, PLACEMENT.ref("team", "place"))
 
-    assert plan.stages[0].name == "say so"
+    assert plan.stages[0].name == "report"
     patches = [one for one in plan.actions if isinstance(one, Patch)]
     (emptied,) = (one for one in patches if one.ref == ref and one.subresource == "status")
     assert emptied.version == meta.resource_version(seen)
@@ -261,7 +261,7 @@ def test_a_taint_may_be_tolerated_for_a_while(land: Land) -> None:
         tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 60}]
     )
     assert land.chosen() == [["a"]]
-    assert planned(land, PLACEMENTS, meta.ref(placement)).look_again == timedelta(seconds=60)
+    assert planned(land, PLACEMENTS, meta.ref(placement)).requeue_after == timedelta(seconds=60)
 
     land.now += timedelta(seconds=60)
     land.scheduled()
@@ -269,13 +269,13 @@ def test_a_taint_may_be_tolerated_for_a_while(land: Land) -> None:
     assert land.chosen() == [[]]
 
 
-def test_a_taint_that_was_taken_off_unheard_costs_nobody_its_place(land: Land) -> None:
-    """A hub that is shown the past looks before it gives up a cluster: the works there go."""
+def test_a_taint_that_was_removed_unobserved_costs_no_cluster_its_place(land: Land) -> None:
+    """A hub with a stale view reads live before it drops a cluster: the works there are deleted."""
     land.clusters("a", spec={"taints": [{**UNREACHABLE, "timeAdded": stamp(land.now)}]})
     placement = land.place(
         tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 60}]
     )
-    seen = land.as_it_is()
+    seen = land.copy()
     land.now += timedelta(minutes=2)
     land.patch(CLUSTER.ref("", "a"), {"spec": {"taints": []}})
 
@@ -315,7 +315,7 @@ def test_too_few_are_better_than_none(land: Land) -> None:
     )
 
 
-def test_whoever_was_chosen_stays_when_a_better_one_comes(land: Land) -> None:
+def test_a_chosen_cluster_stays_when_a_better_one_comes(land: Land) -> None:
     land.clusters("m", "n")
     land.place(numberOfClusters=1)
     assert land.chosen() == [["m"]]

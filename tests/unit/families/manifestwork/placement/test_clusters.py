@@ -1,17 +1,22 @@
-"""What becomes of a cluster that registers, is heard of, and falls silent."""
+"""A cluster that registers, renews its lease, and stops renewing it."""
 
 from datetime import timedelta
 
-from lamina.core.controller import decide
-from lamina.core.plan import Plan
-from lamina.core.questions import Answers
-from lamina.families.manifestwork.placement.clusters import CLUSTERS, LEASE_NAME, UNAVAILABLE, UNREACHABLE
-from lamina.families.manifestwork.placement.sets import BINDINGS, SETS
+from lamina.core.model.controller import decide
+from lamina.core.model.plan import Plan
+from lamina.core.model.queries import Answers
+from lamina.families.manifestwork.placement.clusterset import BINDINGS, DEFAULT_SETS, SETS
+from lamina.families.manifestwork.placement.managedcluster import (
+    CLUSTERS,
+    LEASE_NAME,
+    UNAVAILABLE,
+    UNREACHABLE,
+)
 from lamina.objects import meta
 from lamina.objects.times import micro_stamp, stamp
 from lamina.objects.types import Obj, Ref
-from lamina.paper import planned, settle
-from lamina.paper.kinds import NAMESPACE, make
+from lamina.simulation import planned, settle
+from lamina.simulation.cluster.kinds import NAMESPACE, make
 from tests.unit.families.manifestwork.placement.land import BINDING, CLUSTER, LEASE, SET, Land, said
 
 EAST = CLUSTER.ref("", "east")
@@ -25,7 +30,7 @@ def accepted() -> Land:
     return land
 
 
-def heard_of(land: Land, status: str = "True") -> None:
+def report_available(land: Land, status: str = "True") -> None:
     """Have the agent of the cluster renew its lease and say how it is."""
     lease = LEASE.ref("east", LEASE_NAME)
     land.patch(lease, {"spec": {"renewTime": micro_stamp(land.now)}})
@@ -47,7 +52,7 @@ def taints(land: Land) -> list[str]:
     return [one["key"] for one in (land.get(EAST).get("spec") or {}).get("taints") or ()]
 
 
-def test_a_cluster_that_nobody_accepted_gets_nothing() -> None:
+def test_a_cluster_that_is_not_accepted_gets_nothing() -> None:
     land = Land()
     land.clusters("east", spec={"hubAcceptsClient": False})
 
@@ -77,8 +82,8 @@ def test_one_that_is_denied_later_is_told_so() -> None:
 
 def test_a_cluster_that_falls_silent_is_unknown_after_five_times_its_lease() -> None:
     land = accepted()
-    heard_of(land)
-    assert planned(land, CLUSTERS, EAST).look_again == 5 * MINUTES
+    report_available(land)
+    assert planned(land, CLUSTERS, EAST).requeue_after == 5 * MINUTES
 
     land.now += 5 * MINUTES - timedelta(seconds=1)
     settle(land, CLUSTERS)
@@ -92,15 +97,15 @@ def test_a_cluster_that_falls_silent_is_unknown_after_five_times_its_lease() -> 
     )
     assert taints(land) == [UNREACHABLE]
 
-    heard_of(land)
+    report_available(land)
     assert taints(land) == []
 
 
-def test_a_lease_that_was_renewed_unheard_has_not_run_out() -> None:
-    """A hub that is shown the past looks before it taints anybody: the works of a tainted cluster go."""
+def test_a_lease_that_was_renewed_unobserved_has_not_run_out() -> None:
+    """A hub with a stale view reads live before it taints a cluster: the works of a tainted cluster are deleted."""
     land = accepted()
-    heard_of(land)
-    seen = land.as_it_is()
+    report_available(land)
+    seen = land.copy()
     land.now += 6 * MINUTES
     land.patch(LEASE.ref("east", LEASE_NAME), {"spec": {"renewTime": micro_stamp(land.now)}})
 
@@ -112,17 +117,17 @@ def test_a_lease_that_was_renewed_unheard_has_not_run_out() -> None:
 
     assert isinstance(plan, Plan)
     assert plan.actions == ()
-    assert plan.look_again == 5 * MINUTES
+    assert plan.requeue_after == 5 * MINUTES
 
 
 def test_one_that_is_not_well_is_unavailable_and_keeps_the_taints_of_others() -> None:
     land = accepted()
     land.patch(EAST, {"spec": {"taints": [{"key": "mine", "effect": "NoSelect"}]}})
 
-    heard_of(land, "False")
+    report_available(land, "False")
 
     assert taints(land) == ["mine", UNAVAILABLE]
-    heard_of(land)
+    report_available(land)
     assert taints(land) == ["mine"]
 
 
@@ -160,3 +165,37 @@ def test_a_set_says_how_many_are_in_it_and_a_binding_whether_its_set_is_there() 
 
     land.create(make(BINDING, "wrong", "team", spec={"clusterSet": "fleet"}))
     assert said(_status(land, BINDING.ref("team", "wrong")), "Bound")[1] == "ClusterSetNotBound"
+
+
+def hub() -> Land:
+    """A hub on which nothing was created yet."""
+    land = Land()
+    land.create(make(NAMESPACE, "default"))
+    settle(land, DEFAULT_SETS)
+    return land
+
+
+def selectors(land: Land) -> dict[str, Obj]:
+    return {meta.name(one): one["spec"]["clusterSelector"] for one in land.listed(SET)}
+
+
+def test_every_hub_has_a_default_and_a_global_set() -> None:
+    land = hub()
+
+    assert selectors(land) == {
+        "default": {"selectorType": "ExclusiveClusterSetLabel"},
+        "global": {"selectorType": "LabelSelector", "labelSelector": {}},
+    }
+    before = land.version
+    settle(land, DEFAULT_SETS)
+    assert land.version == before
+
+
+def test_a_default_set_that_was_edited_stays_so_and_one_that_was_deleted_is_created_anew() -> None:
+    land = hub()
+    own = {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"a": "b"}}}
+    land.patch(SET.ref("", "global"), {"spec": {"clusterSelector": own}})
+    land.delete(SET.ref("", "default"))
+    settle(land, DEFAULT_SETS)
+
+    assert selectors(land) == {"default": {"selectorType": "ExclusiveClusterSetLabel"}, "global": own}

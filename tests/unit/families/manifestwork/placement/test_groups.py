@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.plan import Create, Patch
-from lamina.families.manifestwork.names import GROUP_INDEX, GROUP_NAME
+from lamina.core.model.plan import Create, Patch
+from lamina.families.manifestwork.labels import GROUP_INDEX, GROUP_NAME
 from lamina.families.manifestwork.placement.controller import PLACEMENTS
 from lamina.objects import meta
-from lamina.paper import planned
+from lamina.simulation import planned
 from tests.unit.families.manifestwork.placement.land import CLUSTER, DECISION, Land, labelled
 
 
-def ground(*names: str) -> Land:
+def bound_clusters(*names: str) -> Land:
     land = Land()
     land.bound()
     land.clusters(*names)
@@ -26,7 +26,7 @@ def in_groups(**strategy: Any) -> dict[str, Any]:
 
 
 def test_clusters_are_cut_into_groups_by_name() -> None:
-    land = ground("c10", "c2", "c1", "c3", "c4")
+    land = bound_clusters("c10", "c2", "c1", "c3", "c4")
 
     placement = land.place(**in_groups(clustersPerDecisionGroup=2))
 
@@ -35,15 +35,15 @@ def test_clusters_are_cut_into_groups_by_name() -> None:
 
 
 def test_a_share_of_them_is_rounded_up() -> None:
-    land = ground(*(f"c{n}" for n in range(5)))
+    land = bound_clusters(*(f"c{n}" for n in range(5)))
 
     land.place(**in_groups(clustersPerDecisionGroup="30%"))
 
     assert [len(one) for one in land.chosen()] == [2, 2, 1]
 
 
-def test_groups_that_were_named_come_first_and_take_whom_they_match() -> None:
-    land = ground("z1", "z2")
+def test_named_groups_come_first_and_take_the_clusters_they_match() -> None:
+    land = bound_clusters("z1", "z2")
     land.clusters("a1", "a2", "a3", labels={"env": "canary"})
 
     canary = {
@@ -61,7 +61,7 @@ def test_groups_that_were_named_come_first_and_take_whom_they_match() -> None:
 
 
 def test_a_hundred_fit_into_one_object() -> None:
-    land = ground(*(f"c{n:03}" for n in range(101)))
+    land = bound_clusters(*(f"c{n:03}" for n in range(101)))
 
     placement = land.place()
 
@@ -69,8 +69,8 @@ def test_a_hundred_fit_into_one_object() -> None:
     assert placement["status"]["decisionGroups"][0]["decisions"] == ["place-decision-1", "place-decision-2"]
 
 
-def test_a_cluster_that_joins_moves_nobody() -> None:
-    land = ground(*(f"c{n:03}" for n in range(150)))
+def test_a_cluster_that_joins_moves_no_other() -> None:
+    land = bound_clusters(*(f"c{n:03}" for n in range(150)))
     placement = land.place()
     before = land.chosen()
 
@@ -82,9 +82,9 @@ def test_a_cluster_that_joins_moves_nobody() -> None:
     assert len([one for one in plan.actions if isinstance(one, Patch)]) == 2
 
 
-def test_nobody_is_missed_while_groups_are_cut_anew() -> None:
-    """Whoever moves from one object to another is in both for a while, and never in none."""
-    land = ground(*(f"c{n}" for n in range(6)))
+def test_no_cluster_is_missed_while_groups_are_cut_anew() -> None:
+    """A cluster that moves from one object to another is in both for a while, and never in none."""
+    land = bound_clusters(*(f"c{n}" for n in range(6)))
     placement = land.place(**in_groups(clustersPerDecisionGroup=3))
     stays = {name for names in land.chosen() for name in names}
 
@@ -99,9 +99,9 @@ def test_nobody_is_missed_while_groups_are_cut_anew() -> None:
 
 
 @pytest.mark.parametrize("many", [200, 250])
-def test_nobody_is_missed_while_full_objects_shift(many: int) -> None:
+def test_no_cluster_is_missed_while_full_objects_shift(many: int) -> None:
     """A cluster that comes first in groups of a hundred moves one out of each of them."""
-    land = ground(*(f"c{number:03}" for number in range(many)))
+    land = bound_clusters(*(f"c{number:03}" for number in range(many)))
     land.place(**in_groups(clustersPerDecisionGroup=100))
     stays = {name for names in land.chosen() for name in names}
 
@@ -126,8 +126,8 @@ def _held(land: Land) -> list[list[str]]:
 
 
 @given(st.lists(st.sets(st.integers(0, 12), max_size=12), min_size=1, max_size=4), st.integers(1, 5))
-def test_everybody_is_in_one_place_however_they_come_and_go(rounds: list[set[int]], size: int) -> None:
-    land = ground()
+def test_every_cluster_is_in_one_group_however_they_come_and_go(rounds: list[set[int]], size: int) -> None:
+    land = bound_clusters()
     for there in rounds:
         names = {f"c{number}" for number in there}
         for cluster in list(land.listed(CLUSTER)):
@@ -144,9 +144,9 @@ def test_everybody_is_in_one_place_however_they_come_and_go(rounds: list[set[int
         assert not planned(land, PLACEMENTS, meta.ref(placement)).stages
 
 
-def test_when_everybody_has_left_the_first_object_says_so() -> None:
-    """It was that of a group with a name, and is that of nobody: its number does not climb."""
-    land = ground()
+def test_when_all_clusters_have_left_the_first_object_says_so() -> None:
+    """It was the object of a named group and is now without a cluster: its index does not grow."""
+    land = bound_clusters()
     land.clusters("a1", "a2", "a3", labels={"env": "canary"})
     canary = {
         "groupName": "canary",
@@ -168,13 +168,13 @@ def test_when_everybody_has_left_the_first_object_says_so() -> None:
 
 
 def test_decisions_are_made_before_they_are_spoken_of() -> None:
-    land = ground("a")
+    land = bound_clusters("a")
     land.create({**PLACE})
 
     plan = planned(land, PLACEMENTS, meta.ref(PLACE))
 
     assert isinstance(plan.stages[0].actions[0], Create)
-    assert [stage.name for stage in plan.stages] == ["make decisions", "say so"]
+    assert [stage.name for stage in plan.stages] == ["create decisions", "report"]
 
 
 PLACE = {

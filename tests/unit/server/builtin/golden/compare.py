@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from lamina.server.builtin.catalogue import CATALOGUE
-from lamina.server.builtin.services import allocate
-from lamina.server.builtin.signing import sign_request
-from lamina.server.builtin.writing import Writing
-from lamina.server.kind import Findings
+from lamina.server.kinds.builtin.catalogue import CATALOGUE
+from lamina.server.kinds.builtin.codec import BuiltinCodec
+from lamina.server.kinds.builtin.csr import sign_request
+from lamina.server.kinds.builtin.services import allocate
+from lamina.server.kinds.kind import Findings
 from tests.unit.server.builtin.golden.cases import Case
 from tests.unit.server.builtin.golden.record import ANSWERS
 
@@ -57,9 +57,9 @@ def updated(case: Case, endpoint: str, body: dict[str, Any], before: Any, real: 
     return _finished(writing, obj, real)
 
 
-def _writing(case: Case, stamp: str) -> Writing:
+def _writing(case: Case, stamp: str) -> BuiltinCodec:
     resource = next(one for one in CATALOGUE if one.definition == case.definition)
-    return Writing(resource, lambda: datetime.fromisoformat(stamp))
+    return BuiltinCodec(resource, lambda: datetime.fromisoformat(stamp))
 
 
 def _allocate(obj: Any, old: Any, real: Any) -> None:
@@ -74,7 +74,7 @@ def _allocate(obj: Any, old: Any, real: Any) -> None:
             ours["nodePort"] = port["nodePort"]
 
 
-def _finished(writing: Writing, obj: Any, real: Any) -> dict[str, Any]:
+def _finished(writing: BuiltinCodec, obj: Any, real: Any) -> dict[str, Any]:
     if writing.converts:
         obj = writing.read(writing.store(obj))
     if real["kind"] == "CertificateSigningRequest":

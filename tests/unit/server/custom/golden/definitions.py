@@ -31,7 +31,7 @@ def definition(schema: Any = None, /, **version: Any) -> Made:
 
 
 def changed(change: Callable[[Made], Any], base: Made | None = None) -> Made:
-    """Return a definition after somebody has been at it."""
+    """Return a definition after an edit."""
     made = copy.deepcopy(base or definition(OBJECT))
     change(made)
     return made

@@ -9,11 +9,10 @@ from typing import Any
 import orjson
 
 from lamina.errors import ApiError, Cause
-from lamina.server import metadata
-from lamina.server.builtin.kinds import builtin_kinds
-from lamina.server.custom import kinds, names
-from lamina.server.fields import invalid_error
-from lamina.server.kind import Findings, Kind
+from lamina.server.kinds import metadata
+from lamina.server.kinds.builtin.kinds import builtin_kinds
+from lamina.server.kinds.custom import kinds, names
+from lamina.server.kinds.kind import Findings, Kind, invalid_error
 
 Made = dict[str, Any]
 
@@ -48,7 +47,7 @@ def create_definition(body: Made) -> tuple[Made, list[str]]:
     CRD.shape.prepare_create(crd)
     name = crd.setdefault("metadata", {}).get("name", "")
     _refuse(CRD, name, [*metadata.validate_create(CRD, crd), *CRD.shape.validate_create(crd)])
-    crd["status"] = names.status_of(crd, [], NOW)
+    crd["status"] = names.definition_status(crd, [], NOW)
     return crd, [*findings.sentences, *CRD.shape.warn(crd, None)]
 
 
@@ -60,7 +59,7 @@ def update_definition(old: Made, body: Made) -> tuple[Made, list[str]]:
     CRD.shape.prepare_update(crd, old, "")
     causes = [*metadata.validate_update(CRD, crd, old), *CRD.shape.validate_update(crd, old, "")]
     _refuse(CRD, crd["metadata"]["name"], causes)
-    crd["status"] = names.status_of(crd, [], NOW)
+    crd["status"] = names.definition_status(crd, [], NOW)
     return crd, [*findings.sentences, *CRD.shape.warn(crd, old)]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lamina.testing.waiting import eventually_sync
 from tests.bed.real import real_server
 from tests.bed.wire import Answer, Api
 from tests.unit.server.custom.golden import definitions, objects
@@ -75,13 +76,11 @@ def _of_objects(api: Api) -> Iterator[Made]:
 
 def _until_created(api: Api, place: str, body: Made) -> Made:
     """Create an object; a definition that was just changed may need a moment to be served as it is now."""
-    for _ in range(100):
-        answer = api.post(place, body)
-        if answer.code == 201:
-            created: Made = answer.json
-            return created
-        time.sleep(0.1)
-    raise SystemExit(f"{place}: {answer.text}")
+    answer = eventually_sync(
+        lambda: api.post(place, body), lambda answer: answer.code == 201, seconds=10, interval=0.1
+    )
+    created: Made = answer.json
+    return created
 
 
 def _install(api: Api, crd: Made) -> None:
@@ -95,12 +94,10 @@ def _install(api: Api, crd: Made) -> None:
         answer = api.post(_CRDS, crd)
     if answer.code not in (200, 201):
         raise SystemExit(f"{name}: {answer.text}")
-    for _ in range(100):
-        # Handlers of a changed definition are replaced a moment after the write.
-        time.sleep(0.1 if current.code != 200 else 0.5)
-        if api.get(f"/apis/{GROUP}/v1/{spec['names']['plural']}").code == 200:
-            return
-    raise SystemExit(f"{name} is not served")
+    # Handlers of a changed definition are replaced a moment after the write.
+    time.sleep(0.1 if current.code != 200 else 0.5)
+    served = f"/apis/{GROUP}/v1/{spec['names']['plural']}"
+    eventually_sync(lambda: api.get(served).code == 200, seconds=50, interval=0.1)
 
 
 def _kept(answer: Answer, written: Made | None = None) -> Made:

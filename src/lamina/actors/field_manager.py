@@ -1,0 +1,3 @@
+"""The field manager name of kube-controller-manager's controllers."""
+
+MANAGER = "kube-controller-manager"

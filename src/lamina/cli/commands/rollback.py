@@ -1,0 +1,63 @@
+"""`lamina rollback`: rolls an owner back to an earlier revision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
+from lamina.cli.output.print_plan import plan_json, plan_text
+from lamina.cli.output.rollout_status import owner_status_of
+from lamina.client.client import Client
+from lamina.control_plane.install import MANAGER
+from lamina.core.model.plan import Plan
+from lamina.errors import PlanFailed
+from lamina.runtime.controller.executor import Executor
+
+
+@click.command()
+@click.argument("target", metavar="KIND/NAME")
+@click.option(
+    "--to-revision",
+    type=int,
+    metavar="N",
+    help="Revision to roll back to. Default: the previous one; where success is recorded, the newest that succeeded.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the plan and write nothing.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@object_options
+def rollback(
+    target: str,
+    to_revision: int | None,
+    dry_run: bool,
+    output: str,
+    namespace: str,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """
+    Roll back KIND/NAME to an earlier revision.
+
+    The content of that revision becomes the newest revision and is rolled out at
+    the usual pace; the history is not rewritten.
+    """
+
+    async def work(client: Client) -> Plan:
+        ref = parse_object(await client.discover(), target, namespace)
+        family, world, _ = await owner_status_of(client, ref)
+        plan = family.rollback(world, ref, to_revision)
+        if not dry_run:
+            outcome = await Executor(client, manager=MANAGER).run(plan)
+            if outcome.refused:
+                raise PlanFailed([one.error for one in outcome.refused])
+        return plan
+
+    plan = with_client(load_access(kubeconfig, context), work)
+    if output == "json":
+        click.echo(json.dumps(plan_json(plan), indent=2))
+    elif not plan.actions:
+        click.echo("nothing to do: the spec already has the content of that revision", err=True)
+    else:
+        click.echo(plan_text(plan) if dry_run else plan.because)

@@ -1,0 +1,127 @@
+"""Options for metrics, health probes and profiles, and the endpoints that serve them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lamina.client.transport.base import Transport
+from lamina.errors import SettingsError
+from lamina.ratelimit import TokenBucket
+from lamina.runtime.metrics.recorder import HookRecorder, Recorder
+
+if TYPE_CHECKING:
+    from lamina.admission.webhook_server import ReviewMeter
+    from lamina.client.client import Client
+    from lamina.runtime.controller.leader_election import LeaderElection
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_OFF = ("", "0")
+
+
+def probe_options(command: Command) -> Command:
+    """Add the addresses of the metrics, health and profiling endpoints."""
+    for option, text in (
+        ("--pprof-address", "Address of profiles, below /debug/pprof; 0 disables them."),
+        ("--health-probe-bind-address", "Address of /healthz and /readyz; 0 disables them."),
+        ("--metrics-address", "Address of /metrics: HOST:PORT, :PORT for all interfaces, or 0 to disable it."),
+    ):  # fmt: skip
+        add = click.option(
+            option, metavar="ADDRESS", default="0", show_default=True, help=text, callback=_checked
+        )
+        command = add(command)
+    return command
+
+
+def _checked(context: click.Context, option: click.Parameter, text: str) -> str:
+    """Return a valid address; BadParameter otherwise."""
+    if text not in _OFF:
+        from lamina.runtime.metrics.healthz import address
+
+        try:
+            address(text)
+        except SettingsError as error:
+            raise click.BadParameter(str(error), context, option) from None
+    return text
+
+
+class ProcessMetrics:
+    """The metrics of this process, recorded only if an address serves them, and its readiness."""
+
+    def __init__(self, flags: Mapping[str, Any], server: str) -> None:
+        self._flags = flags
+        self.is_ready = False
+        self._metrics = None
+        if flags["metrics_address"] not in _OFF:
+            from lamina.runtime.metrics.prometheus import Metrics
+
+            self._metrics = Metrics(host=server.partition("://")[2] or server)
+
+    @property
+    def hook_recorder(self) -> HookRecorder | None:
+        return self._metrics.calls if self._metrics is not None else None
+
+    @property
+    def meters(self) -> Callable[[str], Recorder]:
+        return self._metrics.of if self._metrics is not None else lambda name: Recorder()
+
+    def watch_leases(self, leases: LeaderElection) -> None:
+        """Export which Leases this process holds."""
+        if self._metrics is not None:
+            for number, name in enumerate(leases.names):
+                self._metrics.leads(name, partial(_holds, leases, number))
+
+    @property
+    def reviews(self) -> ReviewMeter | None:
+        return self._metrics.reviews if self._metrics is not None else None
+
+    def metered(self, transport: Transport) -> Transport:
+        return self._metrics.traffic.metered(transport) if self._metrics is not None else transport
+
+    def client(self, transport: Transport) -> Client:
+        """Return a client that counts its retries."""
+        from lamina.client.client import Client
+
+        return (
+            Client(transport, retried=self._metrics.traffic.retried) if self._metrics else Client(transport)
+        )
+
+    def rate_limited(self, transport: Transport, bucket: TokenBucket | None) -> Transport:
+        """Return a transport with a rate limit, if there is one, that records the time requests wait for it."""
+        if bucket is None:
+            return transport
+        from lamina.client.transport.ratelimited import RateLimitedTransport
+
+        if self._metrics is None:
+            return RateLimitedTransport(transport, bucket)
+        return RateLimitedTransport(transport, bucket, self._metrics.traffic.waited)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Serve the configured endpoints until the end of the block."""
+        metrics, flags = self._metrics, self._flags
+        async with AsyncExitStack() as stack:
+            if any(flags[one] not in _OFF for one in ("metrics_address", "health_probe_bind_address")):
+                from lamina.runtime.metrics.healthz import listening
+
+                pages = listening(
+                    (flags["metrics_address"], {"/metrics": metrics.text} if metrics is not None else {}),
+                    (
+                        flags["health_probe_bind_address"],
+                        {"/healthz": lambda: b"ok", "/readyz": lambda: b"ok" if self.is_ready else None},
+                    ),
+                )
+                await stack.enter_async_context(pages)
+            if flags["pprof_address"] not in _OFF:
+                from lamina.runtime.metrics.pprof import profiled
+
+                await stack.enter_async_context(profiled(flags["pprof_address"]))
+            yield
+
+
+def _holds(leases: LeaderElection, number: int) -> bool:
+    return number in leases.held

@@ -1,0 +1,1 @@
+"""How commands print owners, plans, simulations and tables."""

@@ -1,0 +1,1 @@
+"""How a request reaches a server: over HTTP, in process, rate limited, or with injected faults."""

@@ -1,0 +1,1 @@
+"""Desired state against live state: what to create, update, replace and delete."""

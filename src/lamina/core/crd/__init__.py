@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: the kinds they bring, who owns them, and their schemas."""

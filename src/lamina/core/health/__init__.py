@@ -1,0 +1,1 @@
+"""Whether an object is healthy, and how that is known."""

@@ -1,0 +1,1 @@
+"""The values that controllers are made of: world, controller, plan, queries, events."""

@@ -1,0 +1,1 @@
+"""Revisions, their history, and how targets move from one to the next."""

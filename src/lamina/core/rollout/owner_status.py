@@ -1,0 +1,56 @@
+"""The status of an owner's rollout and of its targets, as every family reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from lamina.core.model.state import State
+from lamina.core.rollout.history import History
+from lamina.objects.types import Obj
+
+
+class TargetStatus(Struct, frozen=True, kw_only=True):
+    """
+    The revision a target is on (0 where it has none), its state, since when if known, and why.
+
+    A target that waits for its turn is `Pending` and may still be `available`:
+    healthy on the revision it is on.
+    """
+
+    revision: int
+    state: State
+    since: datetime | None = None
+    message: str = ""
+    available: bool = False
+
+
+class OwnerStatus(Struct, frozen=True, kw_only=True):
+    """
+    The status of one owner: its history, its targets, and the revision they are moved to.
+
+    `goal` is the number of the revision that targets are moved to, 0 where the
+    owner has no revisions, and then `unrevised` says why; `wanted` is the one its
+    spec asks for, 0 where that is the goal.
+    """
+
+    owner: Obj
+    history: History
+    goal: int
+    state: State
+    message: str = ""
+    targets: Mapping[str, TargetStatus] = field(default_factory=dict)
+    wanted: int = 0
+    unrevised: str = ""
+
+    @property
+    def updated(self) -> int:
+        """Return how many targets are on the goal revision."""
+        return sum(1 for one in self.targets.values() if one.revision == self.goal)
+
+    @property
+    def available(self) -> int:
+        """Return how many targets are healthy on the revision they are on."""
+        return sum(1 for one in self.targets.values() if one.available)

@@ -1,0 +1,1 @@
+"""The CustomResourceDefinitions of this family, of the hub and of managed clusters."""

@@ -1,0 +1,1 @@
+"""What hooks are sent, what their responses mean, and where they are reached."""

@@ -1,0 +1,1 @@
+"""The reconciliation of one parent and its children."""

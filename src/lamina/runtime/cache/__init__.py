@@ -1,0 +1,1 @@
+"""Reflectors, informers and the indexed cache that controllers read."""

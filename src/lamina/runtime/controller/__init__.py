@@ -1,0 +1,1 @@
+"""Workqueue, worker, executor and manager: what runs any controller."""

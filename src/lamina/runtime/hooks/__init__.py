@@ -1,0 +1,1 @@
+"""Calls to webhooks: HTTP requests, retries and cached responses."""

@@ -1,0 +1,1 @@
+"""What a process reports about itself: Prometheus metrics, health checks and profiles."""

@@ -1,0 +1,70 @@
+"""Serves health checks, readiness and metrics over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from lamina.errors import SettingsError
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+Page = Callable[[], bytes | None]
+"""Returns the response of a path; None is answered with 503."""
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """Return the host and port to listen on, or None for `0`; an empty host is every interface."""
+    if text in ("", "0"):
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise SettingsError(f'expected an address like HOST:PORT, :PORT or 0, got "{text}"')
+    return host.strip("[]"), int(port)
+
+
+@asynccontextmanager
+async def listening(*pages: tuple[str, Mapping[str, Page]]) -> AsyncIterator[tuple[str, ...]]:
+    """Serve pages, by address and path, until the end of the block; yields the addresses. `0` serves none."""
+    runners: list[web.AppRunner] = []
+    served: list[str] = []
+    try:
+        for text, paths in _by_address(pages).items():
+            parsed = address(text)
+            if parsed is None:
+                continue
+            app = web.Application()
+            for path, page in paths.items():
+                app.router.add_get(path, _handler(page))
+            runner = web.AppRunner(app, access_log=None)
+            await runner.setup()
+            runners.append(runner)
+            try:
+                await web.TCPSite(runner, parsed[0] or None, parsed[1]).start()
+            except OSError as error:
+                raise SettingsError(f"cannot listen on {text}: {error.strerror}") from None
+            served += [f"{host}:{port}" for host, port, *_ in runner.addresses]
+        yield tuple(served)
+    finally:
+        for runner in runners:
+            await runner.cleanup()
+
+
+def _by_address(pages: Sequence[tuple[str, Mapping[str, Page]]]) -> dict[str, dict[str, Page]]:
+    """Return the pages by address; an address that is named twice serves both."""
+    merged: dict[str, dict[str, Page]] = {}
+    for text, paths in pages:
+        merged.setdefault(text, {}).update(paths)
+    return merged
+
+
+def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(request: web.Request) -> web.Response:
+        body = page()
+        if body is None:
+            return web.Response(status=503, text="not yet\n")
+        return web.Response(body=body, headers={"Content-Type": _TEXT})
+
+    return handle

@@ -1,0 +1,1 @@
+"""Admission: decoding, defaulting, plugins, policies, webhooks and validation of writes."""

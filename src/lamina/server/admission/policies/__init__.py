@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicies: matching, evaluation and type checking."""

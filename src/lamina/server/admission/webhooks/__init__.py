@@ -1,0 +1,1 @@
+"""Validating admission webhooks: registry, matching, calls and responses."""

@@ -1,0 +1,1 @@
+"""The API server: requests are authenticated, authorized and dispatched to verbs."""

@@ -1,0 +1,1 @@
+"""Request bodies in and response bodies out: JSON, YAML, protobuf, tables and watch events."""

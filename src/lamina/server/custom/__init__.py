@@ -1,1 +1,0 @@
-"""Custom resources: what a CRD may say, and what becomes of the objects it describes."""

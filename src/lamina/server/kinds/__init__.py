@@ -1,0 +1,1 @@
+"""The kinds that a server serves: their interface, registry, built-in kinds and CRDs."""

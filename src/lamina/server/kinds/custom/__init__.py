@@ -1,0 +1,1 @@
+"""Custom resources: CRD validation, and decoding, validation and storage of their objects."""

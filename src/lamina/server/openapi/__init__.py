@@ -1,0 +1,1 @@
+"""Discovery and OpenAPI v2 and v3 of the served kinds."""

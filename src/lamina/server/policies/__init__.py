@@ -1,1 +1,0 @@
-"""Admission policies: expressions that decide about other people's requests."""

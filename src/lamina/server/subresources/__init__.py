@@ -1,0 +1,1 @@
+"""Subresources: scale, eviction, binding, log."""

@@ -1,0 +1,1 @@
+"""The certificate authority of a server and the certificates it issues."""

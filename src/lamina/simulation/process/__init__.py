@@ -1,0 +1,1 @@
+"""One simulated process: controllers, their caches and their workqueue."""
