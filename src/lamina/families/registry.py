@@ -9,12 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina.core.model.agents import Agents
+from lamina.core.model.controller import Options as ObjectSetOptions
 from lamina.core.model.family import Family
 from lamina.errors import SettingsError
 from lamina.families.manifestwork.family import family as manifestwork
 from lamina.families.manifestwork.hub.controller import Options as HubOptions
 from lamina.families.metacontroller.controller import Options
 from lamina.families.metacontroller.family import family as metacontroller
+from lamina.families.objectset.family import family as objectset
 from lamina.objects.selectors import EVERYTHING, LabelSelector
 
 
@@ -102,9 +104,14 @@ def _manifestwork(options: FamilyOptions) -> Family:
     )
 
 
+def _objectset(options: FamilyOptions) -> Family:
+    return objectset(ObjectSetOptions(workers=options.workers, flush=options.flush))
+
+
 EVERY: Mapping[str, Callable[[FamilyOptions], Family]] = {
     "metacontroller": _metacontroller,
     "manifestwork": _manifestwork,
+    "objectset": _objectset,
 }
 """Each family by its name."""
 

@@ -1,0 +1,1 @@
+"""ObjectSet, ObjectDeployment, ObjectSetPhase and ObjectSlice of Package Operator, and their Cluster kinds."""

@@ -1,0 +1,1 @@
+"""The controller of ObjectSetPhases: one phase of a set, on this cluster or on another one."""

@@ -1,0 +1,1 @@
+"""The controller of ObjectDeployments: revisions are created, archived and pruned."""

@@ -1,0 +1,1 @@
+"""The controller of ObjectSets: one revision, rolled out phase by phase."""

@@ -1,0 +1,183 @@
+"""What users do to revisions by hand in the middle of a rollout, and what becomes of the objects."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from lamina.objects import meta
+from lamina.objects.types import Made
+from lamina.simulation import Key, Loop, Process, SimulatedCluster
+from lamina.testing.crash_explorer import Step, Write
+from tests.unit.families.objectset.promises import check, controller, is_archived, number, sets
+from tests.unit.families.objectset.revisions import deployment, object_set, phase
+from tests.unit.families.objectset.stories import (
+    KUBELET,
+    STORIES,
+    UNDER_TEST,
+    Story,
+    cluster,
+    creates,
+    edits,
+    is_,
+    latest,
+    loses,
+    loses_phases,
+    ref_of,
+    set_ref,
+    spec,
+    turns,
+    wants,
+    widget,
+)
+
+MINUTE = timedelta(minutes=1)
+ONE = spec(phase("p1", widget("a")), phase("p2", widget("b")))
+STUCK = spec(phase("p1", widget("a", "bad")), phase("p2", widget("b", "two")))
+
+
+def played(story: Story, choose: object = None) -> SimulatedCluster:
+    """Play a story with the promises checked, a minute for each step."""
+    world = cluster(*story.given)
+    process = Process(world, UNDER_TEST)
+    loop = Loop(world, process, Process(world, (KUBELET,)), **({"choose": choose} if choose else {}))  # type: ignore[arg-type]
+    before: dict[str, dict] = {}  # type: ignore[type-arg]
+    process.before_write = lambda key, action: before.update(objects=dict(world.objects))
+    process.after_write = lambda key, action: check(Write(action, before["objects"], world))
+    loop.pass_time(MINUTE)
+    for step in story.steps:
+        if not isinstance(step, timedelta):
+            step(world)
+        loop.pass_time(step if isinstance(step, timedelta) else MINUTE)
+    return world
+
+
+def held_by(world: SimulatedCluster, *names: str) -> list[int]:
+    """The numbers of the revisions that control these objects."""
+    return [number(controller(world.objects, world.objects.get(ref_of(name))) or {}) for name in names]
+
+
+def images(world: SimulatedCluster, *names: str) -> list[str]:
+    return [world.get(ref_of(name))["spec"]["image"] for name in names]
+
+
+def in_the_middle(*steps: Step) -> SimulatedCluster:
+    """v2 has taken `a` over from v1, and is stuck."""
+    takes_over = creates(object_set("v2", STUCK, previous=["v1"]))
+    return played(Story((object_set("v1", ONE),), (takes_over, *steps)))
+
+
+def test_a_revision_that_is_deleted_leaves_its_objects_to_the_one_before() -> None:
+    world = in_the_middle()
+    uid = meta.uid(world.get(ref_of("a")))
+    assert held_by(world, "a", "b") == [2, 1]
+
+    world = in_the_middle(loses(set_ref("v2")))
+
+    assert set_ref("v2") not in world.objects
+    assert held_by(world, "a", "b") == [1, 1]
+    assert images(world, "a", "b") == ["one", "one"]
+    assert meta.uid(world.get(ref_of("a"))) == uid
+
+
+def test_a_revision_that_is_archived_leaves_its_objects_to_the_one_before() -> None:
+    world = in_the_middle(turns("v2", "Archived"))
+
+    assert is_archived(world.get(set_ref("v2")))
+    assert held_by(world, "a", "b") == [1, 1]
+    assert images(world, "a", "b") == ["one", "one"]
+
+
+def test_a_phase_that_is_deleted_is_kept_as_long_as_its_set_is_live() -> None:
+    first = deployment("web", spec(phase("p1", widget("a"), **{"class": "default"})))
+    story = Story((first,), (loses_phases, edits(ref_of("a"), {"spec": {"image": "drift"}})))
+
+    world = played(story)
+    assert held_by(world, "a") == [1]
+    assert images(world, "a") == ["one"]
+
+    world = played(Story(story.given, (*story.steps, wants(spec(phase("p1", widget("a", "two")))))))
+    assert held_by(world, "a") == [2]
+    assert not [ref for ref in world.objects if ref.kind == "ObjectSetPhase"]
+
+
+def test_success_is_not_reported_of_what_was_edited_by_hand() -> None:
+    """The edit makes the object healthy; the revision has not made it so."""
+    world = played(Story((object_set("v1", spec(phase("p1", widget("a", "bad")))),), ()))
+    world.patch(ref_of("a"), {"spec": {"image": "good"}})
+    Loop(world, Process(world, (KUBELET,))).pass_time(MINUTE)
+    assert world.get(ref_of("a"))["status"]["conditions"][0]["status"] == "True"
+
+    Loop(world, Process(world, UNDER_TEST)).settle()
+
+    reported = {one["type"]: one["status"] for one in world.get(set_ref("v1"))["status"]["conditions"]}
+    assert "Succeeded" not in reported
+    assert images(world, "a") == ["bad"]
+
+
+def test_the_report_of_a_revision_is_restored() -> None:
+    world = cluster(object_set("v1", ONE))
+    loop = Loop(world, Process(world, UNDER_TEST), Process(world, (KUBELET,)))
+    loop.pass_time(MINUTE)
+    reported = world.get(set_ref("v1"))["status"]
+
+    world.patch(set_ref("v1"), {"status": {"conditions": None, "controllerOf": None}}, subresource="status")
+    loop.pass_time(MINUTE)
+
+    status = world.get(set_ref("v1"))["status"]
+    assert status["controllerOf"] == reported["controllerOf"]
+    assert [one["type"] for one in status["conditions"]] == ["Available", "Succeeded"]
+
+
+def test_a_failure_that_is_superseded_does_not_roll_out_further() -> None:
+    first = object_set("v1", spec(phase("p1", widget("a", "bad")), phase("p2", widget("b"))))
+    second = object_set("v2", spec(phase("p1", widget("a", "two"))), previous=["v1"])
+
+    world = played(Story((first,), (creates(second),)))
+
+    assert held_by(world, "a") == [2]
+    assert ref_of("b") not in world.objects
+
+
+def test_an_available_revision_replaces_no_other_before_it_controls_its_objects() -> None:
+    """v3 is paused and available, and v2 controls an object of it and waits for one of v1."""
+    waits_for_x = spec(phase("p1", widget("a")), phase("p2", widget("b", "bad")), phase("p3", widget("x")))
+    latest_one = spec(phase("p1", widget("c", "bad")), phase("p2", widget("a", "two")))
+    world = played(
+        Story(
+            (deployment("web", spec(phase("p1", widget("x"), widget("y")))),),
+            (wants(waits_for_x), wants(latest_one), latest(is_("Paused"))),
+        )
+    )
+    world.patch(ref_of("c"), {"spec": {"image": "good"}})
+    Loop(world, Process(world, UNDER_TEST), Process(world, (KUBELET,))).pass_time(MINUTE)
+
+    newest = max(sets(world.objects), key=number)
+    assert {one["type"]: one["status"] for one in newest["status"]["conditions"]} == {
+        "Available": "True", "InTransition": "True", "Paused": "True",
+    }  # fmt: skip
+    assert held_by(world, "a", "b", "c", "x", "y") == [2, 2, 3, 1, 1]
+
+
+def deployments_first(keys: Sequence[Key]) -> Key:
+    return next((one for one in keys if one.controller == "objectdeployment"), keys[0])
+
+
+def newest_first(keys: Sequence[Key]) -> Key:
+    return keys[-1]
+
+
+@pytest.mark.parametrize("order", (deployments_first, newest_first))
+def test_every_story_comes_to_rest_in_any_order_of_keys(order: object) -> None:
+    for name, story in STORIES.items():
+        try:
+            played(story, order)
+        except AssertionError as error:
+            pytest.fail(f"{name}: {error}")
+
+
+def test_only_one_revision_is_live_at_the_end_of_a_rollout() -> None:
+    world = played(Story((deployment("web", ONE),), (wants(spec(phase("p1", widget("a", "two")))),)))
+
+    live: list[Made] = [one for one in sets(world.objects) if not is_archived(one)]
+    assert [number(one) for one in live] == [2]
