@@ -1,9 +1,8 @@
 """
-The judges, built from public Go modules into the cache.
+Builds the reference programs from public Go modules, into the cache.
 
-Each folder under `go/` is a module of ours that pins one judge: its go.mod
-names the versions and its go.sum the content. What it takes for a second
-build to be the same as the first is in the key of the cache entry.
+Each folder under `go/` is a module that pins one program: its go.mod has the versions, its
+go.sum the content. Everything that the result depends on is in the key of the cache entry.
 """
 
 import hashlib
@@ -28,10 +27,9 @@ ETCD = "3.6.5"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artefact:
     """
-    One program, and how its module makes it.
+    One program, and how it is built.
 
-    A `stamped` program is told its version by the linker, as Kubernetes' own
-    releases are, and says it to whoever asks.
+    The linker sets the version of a `stamped` program, as in Kubernetes' releases.
     """
 
     name: str
@@ -42,7 +40,7 @@ class Artefact:
     is_test: bool = False
 
     def key(self) -> str:
-        """Return a name for the result that changes whenever the result might."""
+        """Return a name for the result that changes with anything that it depends on."""
         digest = hashlib.sha256(" ".join(self.arguments()).encode())
         for source in sorted(self.module.rglob("*")):
             if source.suffix in {".go", ".mod", ".sum"}:
@@ -51,7 +49,7 @@ class Artefact:
         return f"{self.version}-{digest.hexdigest()[:16]}"
 
     def arguments(self) -> tuple[str, ...]:
-        """Return what follows `go` on the command line, up to where the result goes."""
+        """Return the arguments of `go`, up to the output path."""
         link = ["-s", "-w"]
         if self.stamped:
             major, minor, _ = self.version.split(".")
@@ -99,21 +97,28 @@ OCM_HUB = Artefact(
     package="open-cluster-management.io/ocm/cmd/work",
 )
 
+KRO = Artefact(
+    name="kro",
+    version="0.9.4",
+    module=BENCH / "originals" / "kro",
+    package="github.com/kubernetes-sigs/kro/cmd/controller",
+)
+
 FAMILIES: dict[str, tuple[Artefact, ...]] = {
     "real": (APISERVER, ETCD_SERVER, CONTROLLER_MANAGER),
     "kubectl": (KUBECTL_35, KUBECTL_34),
     "e2e": (E2E,),
     "load": (LOAD_GENERATOR,),
-    "originals": (OCM_HUB,),
+    "originals": (OCM_HUB, KRO),
 }
 
 
 def built(artefact: Artefact) -> Path:
     """
-    Return the program, building it if the cache has none.
+    Return the program, building it if it is not cached.
 
-    A folder named by KUBEBUILDER_ASSETS comes first for the programs of the
-    real control plane, as with envtest.
+    For the programs of the real control plane, a folder in KUBEBUILDER_ASSETS takes
+    precedence, as with envtest.
     """
     if artefact in FAMILIES["real"] and (assets := os.environ.get("KUBEBUILDER_ASSETS")):
         given = Path(assets) / artefact.name
@@ -123,7 +128,7 @@ def built(artefact: Artefact) -> Path:
 
 
 def build(families: Sequence[str]) -> None:
-    """Build every artefact of the families named, one after the other, and say where each is."""
+    """Build every program of the families, one after the other, and print the paths."""
     for family in families:
         for artefact in FAMILIES[family]:
             print(f"{artefact.name:26}{artefact.version:8}{built(artefact)}", flush=True)

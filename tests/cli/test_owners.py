@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.bed.patience import eventually, settles_at
+from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
 from tests.cli.test_up_and_down import api_of
@@ -74,7 +74,7 @@ def lamina(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lamina]:
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(plural, kind)
         )
         assert made.code == 201
-        eventually(partial(is_served, server, plural))
+        eventually_sync(partial(is_served, server, plural))
     yield command
     command("down")
 
@@ -100,8 +100,9 @@ def given_set(lamina: Lamina, name: str, *colours: str) -> None:
         }
         path = f"{SETS}/{name}?fieldManager=test&force=true"
         assert server.patch(path, body, content="application/apply-patch+yaml").code in (200, 201)
-        settles_at(lambda: colours_of(server, name), [colour, colour])
-        eventually(lambda: account(lamina, name)["state"] == "settled")
+        both = [colour, colour]
+        eventually_sync(lambda: colours_of(server, name), both.__eq__)
+        eventually_sync(lambda: owner_status(lamina, name)["state"] == "Healthy")
 
 
 def colours_of(server: Api, name: str) -> list[str]:
@@ -109,26 +110,29 @@ def colours_of(server: Api, name: str) -> list[str]:
     return [one.json.get("data", {}).get("colour", "") for one in found]
 
 
-def account(lamina: Lamina, name: str) -> dict[str, Any]:
+def owner_status(lamina: Lamina, name: str) -> dict[str, Any]:
     found = json.loads(lamina("get", f"set/{name}", "-o", "json").stdout)
     return dict(found[0]) if found else {"state": ""}
 
 
-def test_get_says_who_is_where(lamina: Lamina) -> None:
+def test_get_prints_the_revision_and_the_targets_of_owners(lamina: Lamina) -> None:
     given_set(lamina, "seen", "red")
 
-    told = account(lamina, "seen")
+    told = owner_status(lamina, "seen")
     shown = lamina("get", "sets", "-n", "default").stdout.splitlines()
 
-    assert told["targets"] == {"ConfigMap seen-0": 1, "ConfigMap seen-1": 1}
+    assert {name: one["revision"] for name, one in told["targets"].items()} == {
+        "ConfigMap seen-0": 1,
+        "ConfigMap seen-1": 1,
+    }
     assert (told["kind"], told["revision"]) == ("Set", 1)
-    assert shown[0].split() == ["NAMESPACE", "OWNER", "REVISION", "TARGETS", "STATE", "BECAUSE"]
-    assert any(line.split()[:5] == ["default", "set/seen", "1", "2/2", "settled"] for line in shown)
-    assert "nothing is rolled out here" in lamina("get", "-n", "elsewhere").stderr
+    assert shown[0].split() == ["NAMESPACE", "NAME", "REVISION", "UPDATED", "AVAILABLE", "STATUS", "MESSAGE"]
+    assert any(line.split()[:6] == ["default", "set/seen", "1", "2/2", "2/2", "Healthy"] for line in shown)
+    assert "No owners found" in lamina("get", "-n", "elsewhere").stderr
     assert json.loads(lamina("get", "-n", "elsewhere", "-o", "json").stdout) == []
 
 
-def test_what_the_families_do_is_counted_where_that_is_asked_for(lamina: Lamina) -> None:
+def test_metrics_of_the_families_are_served_at_the_configured_address(lamina: Lamina) -> None:
     given_set(lamina, "counted", "red")
 
     with urlopen(f"http://{lamina.said['LAMINA_METRICS_ADDRESS']}/metrics", timeout=60) as page:
@@ -138,7 +142,7 @@ def test_what_the_families_do_is_counted_where_that_is_asked_for(lamina: Lamina)
     for count in (
         f'controller_runtime_reconcile_total{{{name},result="success"}}',
         f'workqueue_adds_total{{{name},name="CompositeController-rolls"}}',
-        f'lamina_objects_written_total{{{name},deed="created",kind="ConfigMap"}}',
+        f'lamina_objects_written_total{{{name},kind="ConfigMap",operation="created"}}',
         'metacontroller_sync_requests_total{code="200",controller_name="rolls",controller_type="CompositeController"',
     ):
         (line,) = [one for one in told.splitlines() if one.startswith(count)]
@@ -158,9 +162,9 @@ def test_an_owner_whose_children_do_not_roll_is_listed_without_a_number(lamina: 
 
     line = lamina("get", "single/one").stdout.splitlines()[1]
 
-    assert line.split()[:5] == ["default", "single/one", "-", "-", "unnumbered"]
+    assert line.split()[:6] == ["default", "single/one", "-", "-", "-", "Healthy"]
     assert "has no revisions" in lamina("rollback", "single/one", code=1).stderr
-    nothing = "single default/one has no revisions: none of its children's kinds rolls"
+    nothing = "single default/one has no revisions: none of its child kinds has a rolling update strategy"
     assert nothing in lamina("revisions", "list", "single/one").stderr
     assert json.loads(lamina("revisions", "list", "single/one", "-o", "json").stdout) == []
     assert nothing in lamina("revisions", "diff", "single/one", code=1).stderr
@@ -172,7 +176,7 @@ def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
     listed = json.loads(lamina("revisions", "list", "set/past", "-o", "json").stdout)
     shown = lamina("revisions", "list", "set/past").stdout.splitlines()
 
-    assert [(one["revision"], one["state"]) for one in listed] == [
+    assert [(one["revision"], one["role"]) for one in listed] == [
         (3, "wanted"), (2, "idle"), (1, "idle"),
     ]  # fmt: skip
     assert listed[0]["snapshot"] == {"spec": {"colour": "blue"}}
@@ -186,8 +190,8 @@ def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
     (change,) = json.loads(lamina(*two, "-o", "json").stdout)
     assert (change["path"], change["before"], change["after"]) == (["spec", "colour"], "red", "green")
     refused = lamina("revisions", "diff", "set/past", "--to", "9", code=1).stderr
-    assert "set default/past has no revision 9: the revisions kept are 1, 2, 3" in refused
-    assert "hint: see what each one holds with `lamina revisions list set/past`" in refused
+    assert "set default/past has no revision 9: the available revisions are 1, 2, 3" in refused
+    assert "hint: show them with `lamina revisions list set/past`" in refused
 
 
 def test_rollback_writes_the_old_snapshot_and_the_usual_rollout_follows(lamina: Lamina) -> None:
@@ -196,17 +200,53 @@ def test_rollback_writes_the_old_snapshot_and_the_usual_rollout_follows(lamina: 
 
     rehearsed = json.loads(lamina("rollback", "set/back", "--dry-run", "-o", "json").stdout)
     assert rehearsed["stages"][0]["actions"][0]["words"] == "replace set default/back"
-    assert "write the old snapshot" in lamina("rollback", "set/back", "--dry-run").stdout
+    assert "roll back to revision 1" in lamina("rollback", "set/back", "--dry-run").stdout
     assert server.get(f"{SETS}/back").json["spec"]["colour"] == "green"
 
-    assert lamina("rollback", "set/back").stdout == "returning set default/back to what revision 1 holds\n"
+    assert lamina("rollback", "set/back").stdout == "rolling back set default/back to revision 1\n"
 
-    eventually(lambda: colours_of(server, "back") == ["red", "red"])
-    eventually(lambda: account(lamina, "back")["revision"] == 3)
+    eventually_sync(lambda: colours_of(server, "back") == ["red", "red"])
+    eventually_sync(lambda: owner_status(lamina, "back")["revision"] == 3)
     assert "nothing to do" in lamina("rollback", "set/back", "--to-revision", "3").stderr
 
 
-def test_explain_says_what_would_happen_and_asks_the_hooks(lamina: Lamina) -> None:
+def test_explain_says_why_an_object_deployment_goes_no_further(lamina: Lamina) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+    probe = {
+        "selector": {"kind": {"group": "", "kind": "ConfigMap"}},
+        "probes": [{"fieldsEqual": {"fieldA": ".data.key", "fieldB": ".metadata.name"}}],
+    }
+    template = {"phases": [{"name": "p1", "objects": [{"object": settings}]}], "availabilityProbes": [probe]}
+    body = {
+        "apiVersion": "package-operator.run/v1alpha1",
+        "kind": "ObjectDeployment",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "shop"}},
+            "template": {"metadata": {"labels": {"app": "shop"}}, "spec": template},
+        },
+    }
+    objects = "/apis/package-operator.run/v1alpha1/namespaces/default"
+    assert api(lamina).post(f"{objects}/objectdeployments", body).code == 201
+    eventually_sync(lambda: api(lamina).get(f"{objects}/objectdeployments/shop").json.get("status", {}), bool)
+    (listed,) = api(lamina).get(f"{objects}/objectsets").json["items"]
+
+    because = 'Phase "p1" failed: ConfigMap default/settings: ".data.key" missing'
+    for target, found in (
+        ("od/shop", f"objectdeployment: Latest ObjectSet is still progressing: {because}"),
+        (f"os/{listed['metadata']['name']}", f"objectset: {because}"),
+    ):
+        eventually_sync(partial(explained, lamina, target), found.__eq__)
+        (told,) = json.loads(lamina("explain", target, "-o", "json").stdout)
+        assert (told["controller"], told["because"]) == tuple(found.split(": ", 1))
+        assert told["stages"] == []
+
+
+def explained(lamina: Lamina, target: str) -> str:
+    return lamina("explain", target).stdout.strip()
+
+
+def test_explain_prints_the_next_plan_and_calls_the_hooks(lamina: Lamina) -> None:
     given_set(lamina, "why", "red")
     hooks = ("--hooks", str(lamina.home / "hooks.py"))
 
@@ -218,17 +258,23 @@ def test_explain_says_what_would_happen_and_asks_the_hooks(lamina: Lamina) -> No
     lacks = lamina("explain", "set/why", code=1).stderr
     assert "was given no hooks file" in lacks
     assert "`lamina explain --hooks FILE`" in lacks
-    assert "is not there, or no controller cares" in lamina("explain", "set/none", *hooks, code=1).stderr
-    assert "the server serves no kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
+    assert (
+        "does not exist, or no controller reconciles it"
+        in lamina("explain", "set/none", *hooks, code=1).stderr
+    )
+    assert "the server does not serve a kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
 
 
-def test_who_is_not_there_is_not_waited_for(lamina: Lamina) -> None:
-    nobody = "is not there, or nobody rolls anything out for it"
-    assert nobody in lamina("get", "set/nobody", code=1).stderr
-    assert lamina("get", "set/nobody", "-o", "json", code=1).stdout == "[]\n"
-    assert nobody in lamina("watch", "set/nobody", "--until", "settled", code=1).stderr
-    assert lamina("watch", "set/nobody", "--until", "gone").stdout == ""
-    assert "'setled' is not one of" in lamina("watch", "set/nobody", "--until", "setled", code=2).stderr
+def test_watch_does_not_wait_for_an_owner_that_does_not_exist(lamina: Lamina) -> None:
+    unknown = "does not exist, or no family rolls it out"
+    assert unknown in lamina("get", "set/unknown", code=1).stderr
+    assert lamina("get", "set/unknown", "-o", "json", code=1).stdout == "[]\n"
+    assert unknown in lamina("watch", "set/unknown", "--until", "healthy", code=1).stderr
+    assert lamina("watch", "set/unknown", "--until", "deleted").stdout == ""
+    listed = "Pending, Progressing, Healthy, Degraded, Paused, Aborting, Aborted, Deleting, Archived, Unknown or deleted"
+    refused = lamina("watch", "set/unknown", "--until", "setled", code=2).stderr
+    assert f"expected {listed}, got 'setled'" in refused
+    assert listed in " ".join(lamina("watch", "--help").stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -240,12 +286,12 @@ def test_who_is_not_there_is_not_waited_for(lamina: Lamina) -> None:
         ("explain",        "set",    1, "expected KIND/NAME, got 'set'"),
         ("rollback",       "set",    1, "expected KIND/NAME, got 'set'"),
         ("revisions list", "set",    1, "expected KIND/NAME, got 'set'"),
-        ("rollback --to-revision 1 -n nowhere", "set/a", 1, "-n says in which namespace to look"),
+        ("rollback --to-revision 1 -n nowhere", "set/a", 1, "select a namespace with -n"),
         ("revisions diff --from 0", "set/a", 2, "0 is not in the range x>=1"),
         ("get --context nope", "set/a", 1, "the contexts are lamina"),
     ],
 )  # fmt: skip
-def test_whoever_asks_for_something_meaningless_is_told_what_to_ask_for(
+def test_an_invalid_target_is_refused_with_the_expected_form(
     lamina: Lamina, command: str, target: str, code: int, because: str
 ) -> None:
     refused = lamina(*command.split(), target, "-o", "json", code=code)
@@ -254,10 +300,10 @@ def test_whoever_asks_for_something_meaningless_is_told_what_to_ask_for(
     assert refused.stdout == ""
 
 
-def test_who_is_deleted_is_waited_for_no_longer(lamina: Lamina) -> None:
+def test_watch_ends_when_its_owner_is_deleted(lamina: Lamina) -> None:
     given_set(lamina, "leaving", "red")
     watching = subprocess.Popen(
-        [sys.executable, "-m", "lamina", "watch", "set/leaving", "--until", "held", "-o", "json"],
+        [sys.executable, "-m", "lamina", "watch", "set/leaving", "--until", "paused", "-o", "json"],
         env=lamina.environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -265,16 +311,16 @@ def test_who_is_deleted_is_waited_for_no_longer(lamina: Lamina) -> None:
     )
     assert watching.stdout is not None
     first = json.loads(watching.stdout.readline())
-    assert first["state"] == "settled"
+    assert first["state"] == "Healthy"
     api(lamina).delete(f"{SETS}/leaving")
 
     told, wrong = watching.communicate(timeout=120)
 
     last = json.loads(told.splitlines()[-1])
-    assert last["state"] == "gone"
-    assert last.keys() == first.keys(), "whoever reads one line can read them all"
+    assert last["state"] == "deleted"
+    assert last.keys() == first.keys(), "all lines have the same fields"
     assert watching.returncode == 1
-    assert "set default/leaving was deleted before it was held" in wrong
+    assert "set default/leaving was deleted before it was Paused" in wrong
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
@@ -291,10 +337,17 @@ def test_watch_prints_a_line_whenever_something_changes(lamina: Lamina, output: 
     try:
         first = watching.stdout.readline()
         if output == "text":
-            assert first.split()[:2] == ["NAMESPACE", "OWNER"]
-            assert watching.stdout.readline().split()[:5] == ["default", f"set/{name}", "1", "2/2", "settled"]
+            assert first.split()[:2] == ["NAMESPACE", "NAME"]
+            assert watching.stdout.readline().split()[:6] == [
+                "default",
+                f"set/{name}",
+                "1",
+                "2/2",
+                "2/2",
+                "Healthy",
+            ]
         else:
-            assert json.loads(first)["state"] == "settled"
+            assert json.loads(first)["state"] == "Healthy"
 
         given_set(lamina, name, "green")
         api(lamina).delete(f"{SETS}/{name}")
@@ -302,10 +355,10 @@ def test_watch_prints_a_line_whenever_something_changes(lamina: Lamina, output: 
         lines = []
         for line in watching.stdout:
             lines.append(line)
-            if "gone" in line:
+            if "deleted" in line:
                 break
         assert len(lines) == len(set(lines)), "nothing is said twice"
-        settled = [line for line in lines if "settled" in line]
+        settled = [line for line in lines if "Healthy" in line]
         assert settled and ("2/2" in settled[-1] or json.loads(settled[-1])["revision"] == 2)
     finally:
         watching.terminate()

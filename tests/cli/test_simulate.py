@@ -10,20 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from lamina.cli.simulate import Outside, on_a_copy
+from lamina.cli.commands.simulate import Outside, simulate_cluster
 from lamina.client.client import Client
-from lamina.client.transport import Query, Response, Transport
-from lamina.families.every import chosen
+from lamina.client.transport.base import Query, Response, Transport
+from lamina.client.write_guard import WriteGuard
+from lamina.control_plane.load_stages import load_stages
+from lamina.families.registry import chosen
 from lamina.objects.kinds import Kinds
 from lamina.objects.types import Obj
-from lamina.paper.kinds import POD
-from lamina.simulation import Simulation
-from lamina.stages import load_stages
+from lamina.simulation.cluster.kinds import POD
+from lamina.simulation.scenario import Simulation
 from lamina.testing import Cluster
 from lamina.testing.builders import custom, deployment
-from tests.bed.patience import eventually
+from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
-from tests.cli.test_simulating import has_account, started
+from tests.cli.test_up_simulate import has_account, started
 
 WEB = """
 apiVersion: apps/v1
@@ -37,6 +38,7 @@ spec:
     spec: {containers: [{name: main, image: "web:2"}]}
 """
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet" / "web.yaml"
+SHOP = Path(__file__).parents[2] / "examples" / "objectset" / "shop.yaml"
 NOTHING = "apiVersion: v1\nkind: List\nitems: []\n"
 
 
@@ -53,7 +55,28 @@ def files(tmp_path: Path) -> Path:
 def test_a_change_is_played_without_any_server(lamina: Lamina, files: Path) -> None:
     done = lamina("simulate", str(files / "web.yaml"), "--state", str(files / "state.yaml"))
 
-    assert done.stdout.splitlines()[-1] == "well  deployment default/web is there"
+    assert done.stdout.splitlines()[-1] == "ok  deployment default/web is Healthy"
+
+
+@pytest.mark.parametrize(
+    ("image", "code", "end"),
+    [
+        ("nginx:1", 0, "ok  objectdeployment default/shop is Healthy, 4 of 4 on revision 1: "),
+        ("nginx:bad", 2, "FAILED  objectdeployment default/shop is Degraded, 3 of 4 on revision 1: "),
+    ],
+)
+def test_an_object_deployment_is_played_without_any_server(
+    lamina: Lamina, files: Path, image: str, code: int, end: str
+) -> None:
+    (files / "shop.yaml").write_text(SHOP.read_text().replace("nginx:1", image))
+    (files / "failures.yaml").write_text('images: [{image: "nginx:bad", fails: crash}]\n')
+
+    done = lamina(
+        "simulate", str(files / "shop.yaml"), "--state", str(files / "state.yaml"),
+        "--failures", str(files / "failures.yaml"), code=code,
+    )  # fmt: skip
+
+    assert done.stdout.splitlines()[-1].startswith(end)
 
 
 def fleet_of(count: int) -> list[Obj]:
@@ -78,19 +101,19 @@ def test_what_happens_to_many_at_once_is_one_line(lamina: Lamina, files: Path) -
 
     told = done.stdout.splitlines()
     assert "0:00:00.0  managedcluster c0 and 4 more managedclusters: Managed cluster is available" in told
-    assert told[-1] == "well  managedcluster c0 and 4 more managedclusters are there"
+    assert told[-1] == "ok  managedcluster c0 and 4 more managedclusters are Healthy"
     assert len(told) < 14
 
 
-def test_nobody_is_late_in_the_example_if_nobody_says_how_long_readiness_takes(
+def test_no_cluster_exceeds_its_deadline_in_the_example_with_the_default_readiness(
     lamina: Lamina, files: Path
 ) -> None:
     (files / "fleet.yaml").write_text(json.dumps({"kind": "List", "items": fleet_of(40)}))
 
     done = lamina("simulate", str(files / "fleet.yaml"), str(EXAMPLE), "--state", str(files / "state.yaml"))
 
-    assert "well  manifestworkreplicaset default/web is settled, 40 of 40 on revision 1" in done.stdout
-    assert "not well within" not in done.stdout
+    assert "ok  manifestworkreplicaset default/web is Healthy, 40 of 40 on revision 1" in done.stdout
+    assert "not healthy within" not in done.stdout
 
 
 def test_a_deadline_that_is_too_short_is_named_beside_what_readiness_takes(
@@ -103,8 +126,8 @@ def test_a_deadline_that_is_too_short_is_named_beside_what_readiness_takes(
         "--ready-after", "20s",
     )  # fmt: skip
 
-    assert "not well within 15s" in done.stdout
-    assert re.search(r"progressing: settles after 2\d\.\d s on paper", done.stdout)
+    assert "not healthy within 15s" in done.stdout
+    assert re.search(r"progressing: simulated to be healthy after 2\d\.\d s", done.stdout)
 
 
 def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: Path) -> None:
@@ -114,8 +137,8 @@ def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: 
     )  # fmt: skip
 
     told = json.loads(done.stdout)
-    assert (told["well"], told["seconds"]) == (False, 3600)
-    assert [(one["object"], one["well"]) for one in told["endings"]] == [("deployment default/web", False)]
+    assert (told["healthy"], told["seconds"]) == (False, 3600)
+    assert [(one["object"], one["healthy"]) for one in told["results"]] == [("deployment default/web", False)]
 
 
 @pytest.mark.parametrize(
@@ -125,20 +148,20 @@ def test_what_does_not_end_well_says_so_by_its_exit_code(lamina: Lamina, files: 
         (("-", "--state", "-"), "standard input can be read only once"),
         (
             ("web.yaml", "--state", "state.yaml", "--for", "long"),
-            "--for: expected a length of time such as 30s",
+            "--for: expected a duration such as 30s",
         ),
         (
             ("web.yaml", "--state", "state.yaml", "--for", "-5m"),
-            "--for: expected a length of time such as 30s",
+            "--for: expected a duration such as 30s",
         ),
         (
             ("web.yaml", "--state", "state.yaml", "--ready-after", "x"),
-            "--ready-after: expected a length of time",
+            "--ready-after: expected a duration",
         ),
-        (("--state", "state.yaml", "--rollback", "deploymentt/web"), "no kind 'deploymentt'"),
-        (("--state", "state.yaml", "--rollback", "deployment/web"), "nobody rolls anything out for it"),
+        (("--state", "state.yaml", "--rollback", "deploymentt/web"), "does not serve a kind 'deploymentt'"),
+        (("--state", "state.yaml", "--rollback", "deployment/web"), "no family rolls it out"),
         (("--state", "state.yaml", "--delete", "deployment/web"), "deployment default/web not found"),
-        (("--state", "failures.yaml"), "expected manifests, got something without kind"),
+        (("--state", "failures.yaml"), "expected manifests, got a document without kind"),
         (("--state", "items.yaml"), "expected manifests, got int"),
         (("nameless.yaml", "--state", "state.yaml"), "a ConfigMap with a generateName cannot be applied"),
     ],
@@ -169,11 +192,12 @@ class ReadOnly:
         headers: Mapping[str, str],
         body: bytes | None = None,
         streams: bool = False,
+        guard: WriteGuard | None = None,
     ) -> Response:
         assert method == "GET", f"a simulation must not {method} {path}"
         assert not streams, f"a simulation follows nothing, and not {path}"
         self.asked.append(path)
-        return await self._inner.request(method, path, query=query, headers=headers, body=body)
+        return await self._inner.request(method, path, query=query, headers=headers, body=body, guard=guard)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -194,10 +218,10 @@ async def test_a_copy_of_a_cluster_is_listed_and_nothing_is_written(cluster: Clu
         played.run(timedelta(hours=1))
         return played
 
-    played = await on_a_copy(Client(way), (), play)
+    played = await simulate_cluster(Client(way), (), play)
 
-    assert {one["spec"]["containers"][0]["image"] for one in played.paper.listed(POD)} == {"web:2"}
-    assert [one.well for one in played.endings()] == [True]
+    assert {one["spec"]["containers"][0]["image"] for one in played.cluster.listed(POD)} == {"web:2"}
+    assert [one.healthy for one in played.final_states()] == [True]
     assert "/apis/apps/v1/deployments" in way.asked
     assert len(way.asked) == len(set(way.asked))
     assert cluster.embedded.store.version == before
@@ -205,10 +229,10 @@ async def test_a_copy_of_a_cluster_is_listed_and_nothing_is_written(cluster: Clu
 
 def test_a_change_is_played_against_a_running_server(lamina: Lamina, files: Path) -> None:
     api = started(lamina)
-    eventually(lambda: has_account(api))
+    eventually_sync(lambda: has_account(api))
     web = "/apis/apps/v1/namespaces/default/deployments"
     assert api.post(web, json.loads(json.dumps(deployment("web", replicas=1)))).code == 201
-    seen = eventually(
+    seen = eventually_sync(
         lambda: api.get(f"{web}/web").json, lambda found: found["status"].get("readyReplicas") == 1
     )
 
@@ -219,7 +243,7 @@ def test_a_change_is_played_against_a_running_server(lamina: Lamina, files: Path
 
 
 def test_a_change_is_played_in_the_time_of_its_server(lamina: Lamina, files: Path) -> None:
-    """What is there was stamped by a clock that somebody wound: a deadline counts from then, and not from today."""
+    """A wound clock stamped the objects: deadlines count from its time, not from the system time."""
     started(lamina, "--families", "none", "--simulate", "controllers", "--speed", "0")
     lamina("clock", "wind", "2d")
     lamina("kubectl", "create", "deployment", "web", "--image=web:1")
@@ -232,7 +256,9 @@ def test_a_change_is_played_in_the_time_of_its_server(lamina: Lamina, files: Pat
     done = lamina("simulate", str(files / "same.yaml"), "--failures", str(failures), "-o", "json", code=2)
 
     told = [
-        one["after"] for one in json.loads(done.stdout)["story"] if one["object"] == "deployment default/web"
+        one["after"]
+        for one in json.loads(done.stdout)["timeline"]
+        if one["object"] == "deployment default/web"
     ]
     assert any(500 < after <= 601 for after in told)
 
@@ -240,7 +266,7 @@ def test_a_change_is_played_in_the_time_of_its_server(lamina: Lamina, files: Pat
 def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: Lamina, files: Path) -> None:
     started(lamina, "--clusters", "2")
     lamina("kubectl", "apply", "-f", str(EXAMPLE.with_name("placement.yaml")), "-f", str(EXAMPLE))
-    lamina("watch", "mwrs/web", "--until", "settled")
+    lamina("watch", "mwrs/web", "--until", "healthy")
     (files / "good.yaml").write_text(EXAMPLE.read_text().replace("nginx:1", "nginx:2"))
 
     changed = lamina("simulate", str(files / "good.yaml"))
@@ -250,10 +276,10 @@ def test_a_change_and_the_way_back_are_played_on_what_real_agents_said(lamina: L
         "simulate", str(files / "good.yaml"), "--state", str(files / "read.yaml"), "-o", "json", code=2
     )
 
-    well = "well  manifestworkreplicaset default/web is settled, 2 of 2 on revision"
+    well = "ok  manifestworkreplicaset default/web is Healthy, 2 of 2 on revision"
     assert f"{well} 2: " in changed.stdout.splitlines()[-1]
-    assert "NOT WELL" not in back.stdout
+    assert "FAILED" not in back.stdout
     assert f"{well} 1: " in back.stdout.splitlines()[-1]
     # Read as one version and applied as another it is one object, which here has no placement.
-    (ending,) = json.loads(read.stdout)["endings"]
-    assert ending["because"] == "placement everywhere is not there; works stay as they are"
+    (result,) = json.loads(read.stdout)["results"]
+    assert result["because"] == "placement everywhere not found; existing works are left unchanged"

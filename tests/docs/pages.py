@@ -1,4 +1,4 @@
-"""A page done by a reader: its files are written, its commands typed, and what they print is compared."""
+"""Follows a page: writes its files, runs its commands, and compares their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"(?:^Write `(?P<file>[^`]+)`:\n\n)?^```(?P<kind>\w*)\n(?P<t
 
 @dataclass(frozen=True)
 class Reader:
-    """Somebody at a shell, in a folder of their own, with lamina and kubectl and nothing else."""
+    """A shell in a folder of its own, with lamina, kro and kubectl on the PATH."""
 
     home: Path
 
@@ -29,10 +29,12 @@ class Reader:
         theirs = ("LAMINA_", "XDG_", "KUBECONFIG")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
         path = f"{self.home / 'bin'}:{os.environ['PATH']}"
-        return {**kept, "HOME": str(self.home), "PATH": path, "LAMINA_PORT": "0"}
+        # The source of this checkout, also where another one is installed.
+        ours = {"HOME": str(self.home), "PATH": path, "PYTHONPATH": str(ROOT / "src"), "LAMINA_PORT": "0"}
+        return {**kept, **ours}
 
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Type something and return what is printed; fails if the shell says it failed."""
+        """Run a command and return its output; fails if its exit code is not 0."""
         shell = shutil.which("bash")
         assert shell is not None
         done = subprocess.run(
@@ -48,7 +50,7 @@ class Reader:
         return done
 
     def follow(self, page: str) -> None:
-        """Do what a page says, in order."""
+        """Follow a page from top to bottom."""
         for fence in _FENCE.finditer(page):
             if fence["file"]:
                 self.write(fence["file"], fence["text"])
@@ -59,21 +61,21 @@ class Reader:
 
     def write(self, name: str, text: str) -> None:
         path = self.home / name
-        # In one piece: somebody may be looking at it.
+        # Replaced atomically: a server may load the file at any time.
         fresh = path.with_suffix(".new")
         fresh.write_text(text)
         fresh.replace(path)
 
 
 def make_up() -> str:
-    """Return what `make up` types, once everything is set up."""
+    """Return the command of `make up`, without the setup."""
     found = re.search(r"^up:.*\n\t@\$\(BIN\)/(.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert found is not None
     return found[1]
 
 
 def steps(block: str) -> list[tuple[str, str]]:
-    """Return the commands of a console block, each with what is printed below it."""
+    """Return the commands of a console block, each with the output below it."""
     found: list[tuple[str, str]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -85,22 +87,28 @@ def steps(block: str) -> list[tuple[str, str]]:
 
 
 def matches(printed: str, expected: str) -> bool:
-    """Say whether something was printed as a page has it; `…` there stands for anything, on one line or several."""
+    """Say whether an output is as on the page; `…` there stands for any text, on one line or several."""
     said = [" ".join(line.split()) for line in expected.strip().splitlines()]
     pattern = ".*".join(re.escape(part) for part in "\n".join(said).split("…"))
     got = "\n".join(" ".join(line.split()) for line in printed.strip().splitlines())
     return not expected or re.fullmatch(pattern, got, re.S) is not None
 
 
+def _script(path: Path, arguments: str) -> Path:
+    """Write a command that runs Python with these arguments; scripts need not be installed."""
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
 @contextmanager
 def reading(home: Path) -> Iterator[Reader]:
-    """Set somebody up, and stop whatever they left running."""
+    """Prepare a shell, and stop the server that it left running."""
     folder = home / "bin"
     folder.mkdir()
     (folder / "kubectl").symlink_to(kubectl_command())
-    lamina = folder / "lamina"
-    lamina.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m lamina "$@"\n')
-    lamina.chmod(0o755)
+    lamina = _script(folder / "lamina", "-m lamina")
+    _script(folder / "kro", "-c 'from lamina.cli.kro import main; main()'")
     (home / "examples").symlink_to(ROOT / "examples")
     reader = Reader(home)
     try:

@@ -1,4 +1,4 @@
-"""The reference pages keep their promises."""
+"""The reference pages agree with the code."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,15 @@ import pytest
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
-from lamina.cli.run import run
-from lamina.runtime.metrics import Metrics
+from lamina.cli.commands.run import run
+from lamina.core.model.family import Family
+from lamina.core.model.queries import Call, CallOrigin
+from lamina.families.objectset.labels import API_VERSION
+from lamina.families.objectset.sets.status import gauges
+from lamina.objects import meta
+from lamina.objects.types import Obj
+from lamina.runtime.metrics.prometheus import Metrics
+from tests.docs import states
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "metacontroller.md").read_text()
@@ -46,6 +53,15 @@ def test_every_option_of_the_original_is_known_and_has_the_default_that_the_page
         assert here == {"": "everything", str(1 / 300): "1/300"}.get(str(default), str(default))
 
 
+HOOKS = ("sync", "finalize", "customize")
+SET: Obj = {
+    "apiVersion": API_VERSION,
+    "kind": "ObjectSet",
+    "metadata": {"name": "web-1", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "status": {
+        "conditions": [{"type": "Succeeded", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"}]
+    },
+}
 COUNTED = (ROOT / "docs" / "reference" / "metrics.md").read_text()
 
 
@@ -57,12 +73,17 @@ def series() -> dict[str, list[str]]:
     return {
         name.replace("HOOK", hook): [*(whom if "HOOK" in name else ()), *labels]
         for name, labels in found.items()
-        for hook in (("sync", "finalize", "customize") if "HOOK" in name else ("",))
+        for hook in (HOOKS if "HOOK" in name else ("",))
     }
 
 
 def test_everything_that_is_counted_is_on_the_page_with_its_labels_and_nothing_else_is() -> None:
-    registered = Metrics().registry._collector_to_names
+    metrics = Metrics()
+    for hook in HOOKS:
+        origin = CallOrigin("metacontroller", "CompositeController", "cc")
+        metrics.calls.began(Call(url="http://hook", body=b"", seconds=1.0, purpose=hook, origin=origin))
+    metrics.of("objectset").gauges(meta.ref(SET), tuple(gauges(SET)))
+    registered = metrics.registry._collector_to_names
     known = {
         f"{one._name}{'_total' if isinstance(one, Counter) else ''}": sorted(one._labelnames)
         for one in registered
@@ -72,9 +93,37 @@ def test_everything_that_is_counted_is_on_the_page_with_its_labels_and_nothing_e
     assert {name: sorted(labels) for name, labels in series().items()} == known
 
 
+def test_every_series_that_a_page_shows_has_the_labels_it_shows() -> None:
+    pages = "".join(page.read_text() for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))])
+    shown = re.findall(r"\b([a-z_]+)\{([a-z_]+(?:=\"[^\"]*\")?(?:, ?[a-z_]+(?:=\"[^\"]*\")?)*)\}", pages)
+
+    assert shown
+    assert [
+        (name, label)
+        for name, labels in shown
+        if name in series()
+        for label in re.findall(r"([a-z_]+)(?:=|,|$)", labels)
+        if label not in series()[name]
+    ] == []
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
 def test_every_page_that_is_linked_to_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text())
 
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_the_tables_of_states_are_those_that_decide() -> None:
+    """If this fails, print them again: `python -m tests.docs.states`."""
+    shown = states.PAGE.read_text().split(states.BEGIN)[1].split(states.END)[0].strip()
+
+    assert shown == states.printed()
+
+
+def test_the_page_on_families_has_every_field() -> None:
+    page = (ROOT / "docs" / "concepts" / "family.md").read_text()
+    table = page.split("## What a new family has to write")[0]
+
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == Family.__struct_fields__

@@ -11,12 +11,17 @@ from msgspec.structs import replace
 from lamina.core.model.agents import Agents
 from lamina.core.model.controller import Options as ObjectSetOptions
 from lamina.core.model.family import Family
+from lamina.core.model.revision_commands import RevisionCommands
 from lamina.errors import SettingsError
 from lamina.families.manifestwork.family import family as manifestwork
 from lamina.families.manifestwork.hub.controller import Options as HubOptions
 from lamina.families.metacontroller.controller import Options
 from lamina.families.metacontroller.family import family as metacontroller
 from lamina.families.objectset.family import family as objectset
+from lamina.families.resourcegraph.commands.offer import commands
+from lamina.families.resourcegraph.family import family as resourcegraph
+from lamina.families.resourcegraph.options import InputStorage
+from lamina.families.resourcegraph.options import Options as ResourceGraphOptions
 from lamina.objects.selectors import EVERYTHING, LabelSelector
 
 
@@ -108,10 +113,25 @@ def _objectset(options: FamilyOptions) -> Family:
     return objectset(ObjectSetOptions(workers=options.workers, flush=options.flush))
 
 
+def _resourcegraph(options: FamilyOptions) -> Family:
+    return resourcegraph(
+        ResourceGraphOptions(
+            workers=options.workers,
+            flush=options.flush,
+            omit=options.omits,
+            history_limit=options.history_limit,
+            input_storage=InputStorage.INLINE if options.inline_inputs else InputStorage.CRD,
+            propagation_interval=options.propagation_interval,
+            deletes_definitions=options.deletes_crds,
+        )
+    )
+
+
 EVERY: Mapping[str, Callable[[FamilyOptions], Family]] = {
     "metacontroller": _metacontroller,
     "manifestwork": _manifestwork,
     "objectset": _objectset,
+    "resourcegraph": _resourcegraph,
 }
 """Each family by its name."""
 
@@ -119,6 +139,11 @@ EVERY: Mapping[str, Callable[[FamilyOptions], Family]] = {
 def agents() -> Agents:
     """Return the agents of the family that has agents."""
     return next(family.agents for family in chosen("all") if family.agents is not None)()
+
+
+def kro() -> RevisionCommands:
+    """Return the commands of the command line `kro`."""
+    return commands()
 
 
 def chosen(names: str, options: FamilyOptions = USUAL) -> tuple[Family, ...]:

@@ -1,0 +1,1 @@
+"""ResourceGraphDefinition, of kro: graphs of resources with two levels of revisions."""

@@ -1,0 +1,1 @@
+"""The decisions and texts of the command line of this family."""

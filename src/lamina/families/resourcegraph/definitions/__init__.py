@@ -1,0 +1,1 @@
+"""The controller of ResourceGraphDefinitions: revisions, the generated kind, rollback, retention and propagation."""

@@ -1,0 +1,31 @@
+"""The family of ResourceGraphDefinition, as a value."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lamina.core.model.family import Family
+from lamina.families.resourcegraph import owner_status, preview
+from lamina.families.resourcegraph.commands.plans import pin, roll_back
+from lamina.families.resourcegraph.controllers import controllers
+from lamina.families.resourcegraph.crds import definitions
+from lamina.families.resourcegraph.options import DEFAULTS, Options
+from lamina.families.resourcegraph.rbac import rights
+
+
+def family(options: Options = DEFAULTS) -> Family:
+    """Return this family, run with these options."""
+    found = controllers(options)
+    return Family(
+        name="resourcegraph",
+        definitions=definitions,
+        controllers=(found.definitions,),
+        sources=(found.instances,),
+        owners=owner_status.owners,
+        owner_status=owner_status.owner_status,
+        live_status=owner_status.live_status,
+        rollback=roll_back,
+        pin=pin,
+        plan=partial(preview.plan, options, found.graphs),
+        rights=rights,
+    )

@@ -1,0 +1,1 @@
+"""Resource graphs: definitions compiled to nodes with typed expressions, and the evaluation of these on live objects."""

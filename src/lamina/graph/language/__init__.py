@@ -1,0 +1,1 @@
+"""The language of definitions: SimpleSchema, plurals of kinds, and expressions in strings."""

@@ -1,0 +1,1 @@
+"""The schemas of generated kinds: their CRD, breaking changes, union, and projection of specs."""
