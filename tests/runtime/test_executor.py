@@ -117,16 +117,16 @@ class Notes:
 
 
 class Refusing(Notes):
-    """A writer that notes every request, and refuses one verb."""
+    """A writer that notes every request, and refuses some verbs."""
 
-    def __init__(self, verb: str, error: ApiError) -> None:
+    def __init__(self, **refusals: ApiError) -> None:
         super().__init__()
-        self._verb, self._error = verb, error
+        self._verbs = refusals
 
     async def _note(self, name: str, *what: Any) -> Made:
         made = await super()._note(name, *what)
-        if what[0] == self._verb:
-            raise self._error
+        if what[0] in self._verbs:
+            raise self._verbs[what[0]]
         return made
 
 
@@ -217,17 +217,21 @@ async def test_an_event_that_cannot_be_sent_blocks_nothing() -> None:
     assert [asked[1] for asked in notes.asked] == ["e", "a"]
 
 
+def counted(count: int) -> Obj:
+    return {"metadata": {"resourceVersion": "7"}, "count": count, "lastTimestamp": "now"}
+
+
 @pytest.mark.parametrize(
     ("counts", "asked"),
     [
         (False, [("create", "e", "me")]),
-        (True, [("create", "e", "me"), ("get", "e"), ("patch", "e", {"count": 3, "lastTimestamp": "now"}, "", "me")]),
+        (True, [("create", "e", "me"), ("get", "e"), ("patch", "e", counted(3), "", "me")]),
     ],
-)  # fmt: skip
+)
 async def test_an_event_that_is_there_already_is_counted_if_it_is_one_that_counts(
     counts: bool, asked: list[tuple[Any, ...]]
 ) -> None:
-    notes = Refusing("create", AlreadyExists("told before"))
+    notes = Refusing(create=AlreadyExists("told before"))
     notes.answer = thing("e", count=2)
 
     outcome = await Executor(notes, manager="me").run(
@@ -300,7 +304,36 @@ async def test_an_event_is_sent_once_and_an_aggregated_one_is_counted() -> None:
     notes = Notes(e=AlreadyExists("there"))
     notes.answer = {**told, "count": 4}
     await Executor(notes, manager="m").run(Plan(stages=(Stage("tell", (Emit(event=told, counts=True),)),)))
-    assert notes.asked[-1] == ("patch", "e", {"count": 5, "lastTimestamp": "now"}, "", "m")
+    assert notes.asked[-1] == ("patch", "e", counted(5), "", "m")
+
+
+async def test_no_count_is_lost_when_two_controllers_count_one_event_at_once() -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "involvedObject": {"namespace": "default"},
+        "count": 1,
+    }
+    emits = plan(Stage("tell", tuple(Emit(event=event, counts=True) for _ in range(3))))
+    async with embedded() as app:
+        client = app.client()
+
+        await Executor(client, manager="m").run(emits)
+
+        assert (await client.get(meta.ref(event)))["count"] == 3
+
+
+async def test_an_event_that_changes_at_every_try_is_not_counted() -> None:
+    notes = Refusing(create=AlreadyExists("there"), patch=Conflict("the object has been modified"))
+    notes.answer = thing("e", count=1)
+
+    outcome = await Executor(notes, manager="m").run(
+        plan(Stage("tell", (Emit(event=thing("e"), counts=True),)))
+    )
+
+    assert outcome.refused == ()
+    assert [asked[0] for asked in notes.asked].count("patch") == 5
 
 
 async def test_a_plan_stops_when_leadership_is_lost_in_the_middle() -> None:

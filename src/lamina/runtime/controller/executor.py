@@ -16,7 +16,7 @@ from lamina.client.write_guard import WriteGuard
 from lamina.core.model.effects import Outcome, Performed, Written
 from lamina.core.model.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Plan, Post, Replace
 from lamina.core.model.reconcile import performing
-from lamina.errors import AlreadyExists, ApiError, NotLeading
+from lamina.errors import AlreadyExists, ApiError, Conflict, NotLeading
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 from lamina.ratelimit import TokenBuckets
@@ -27,6 +27,8 @@ from lamina.runtime.controller.event_broadcaster import EventBroadcaster
 from lamina.runtime.metrics.recorder import Recorder
 
 _MAX_CACHED = 4096
+_COUNT_TRIES = 5
+"""How often the count of an event is read again after another write of it."""
 
 
 class Writer(Protocol):
@@ -214,13 +216,24 @@ class Executor:
             answer = await writer.create(event, manager=self._manager, guard=guard)
         except AlreadyExists:
             if counts:
-                known = await writer.get(ref)
-                again = {"count": (known.get("count") or 1) + 1, "lastTimestamp": event.get("lastTimestamp")}
-                answer = await writer.patch(ref, again, manager=self._manager, guard=guard)
+                answer = await self._increment(writer, ref, event, guard)
         self._emitted[ref] = None
         if len(self._emitted) > _MAX_CACHED:
             del self._emitted[next(iter(self._emitted))]
         return _result(ref, answer) if answer is not None else ()
+
+    async def _increment(self, writer: Writer, ref: Ref, event: Obj, guard: WriteGuard) -> Obj:
+        """Add one to the count of an event, on the version that was read: a stale read would lose a count."""
+        for _ in range(_COUNT_TRIES):
+            known = await writer.get(ref)
+            again = {
+                "metadata": {"resourceVersion": meta.resource_version(known)},
+                "count": (known.get("count") or 1) + 1,
+                "lastTimestamp": event.get("lastTimestamp"),
+            }
+            with suppress(Conflict):
+                return await writer.patch(ref, again, manager=self._manager, guard=guard)
+        raise Conflict(f"{ref} is not counted: it was changed at each of {_COUNT_TRIES} tries")
 
     def _note_ineffective(self, patch: Patch) -> None:
         self._ineffective[patch.ref, patch.subresource] = patch
