@@ -2,14 +2,17 @@
 Teardown: what becomes of the objects of an owner that is archived or deleted.
 
     the owner controls it          it is deleted, at the version that was seen
-    a live revision still has to   it is left for that revision to take over, and waited for,
-      take it over                   also where the garbage collector has removed the reference
+    a live revision still has to   it is left for that revision to take over, and waited for
+      take it over
     deletion policy Orphan,        every trace of the owner is removed, and the object stays
-      or the finalizer orphan      unless another revision is an owner, too
+      or the finalizer orphan
     the owner is an owner only     its reference is removed, and nothing else
-    the garbage collector has      what else names the revision is removed
-      removed the reference
+    nothing controls it            the reference of the owner is removed, where the garbage collector
+                                     has not done so, and with the last one all that names a revision
     another owner has it           it is left alone
+
+The label and the annotation link an object without a controller to the owners that remain. One of
+them may be paused and take it over much later: that is not waited for.
 
 An object that is gone, or does not refer to its owner, is read live before that counts: what a
 stale cache does not have would never be deleted by anything else once its owner is archived.
@@ -64,7 +67,8 @@ def tear_down(
             # It is not served any more, so there is no such object.
             continue
         live = lives.get(one.key)
-        if live is None or _may_be_outdated(owner, live):
+        if live is None or not (_has_trace(owner, live) or is_handed_over(owner, live)):
+            # What a newer revision has is not the owner's again.
             read = Read(one.ref(owner.cluster))
             match answers.get(read):
                 case None:
@@ -75,10 +79,7 @@ def tear_down(
                     pass
         elif one.key in protected and may_give_up(owner, live) and not orphans:
             waiting.append(f"{one.key} is kept for another revision, which contains it")
-        elif orphans or one.is_orphaned:
-            if _has_trace(owner, live):
-                actions.append(_orphan(owner, live))
-        elif owner.controls(live):
+        elif owner.controls(live) and not orphans and not one.is_orphaned:
             if meta.is_deleting(live):
                 waiting.append(f"{one.key} is being deleted{_held(live)}")
             else:
@@ -87,24 +88,15 @@ def tear_down(
                         ref=one.ref(owner.cluster), uid=meta.uid(live), version=meta.resource_version(live)
                     )
                 )
-        elif owner.record.has(live, owner.uid):
-            released = owner.record.released(live, owner.uid)
-            actions.append(change(live, {"metadata": released}, cluster=owner.cluster))
-        elif _has_trace(owner, live):
-            actions.append(_orphan(owner, live))
+        elif _has_trace(owner, live) and (released := _released(owner, live)) is not None:
+            actions.append(released)
     return Teardown(actions=tuple(actions), queries=tuple(queries), waiting=tuple(waiting))
 
 
 def may_give_up(owner: PhaseOwner, live: Obj) -> bool:
     """Say whether an owner would delete an object, or remove what links one without a controller to its lineage."""
-    is_linked = owner.record.has(live, owner.uid) or (_has_trace(owner, live) and owner.is_shared(live))
     is_free = owner.controller(live) is None and owner.conventions.is_marked(live)
-    return owner.controls(live) or (is_linked and is_free)
-
-
-def _may_be_outdated(owner: PhaseOwner, live: Obj) -> bool:
-    """Say whether an object that does not refer to its owner may do so since; what a newer revision has does not."""
-    return not _has_trace(owner, live) and not is_handed_over(owner, live)
+    return owner.controls(live) or (is_free and owner.record.has(live, owner.uid))
 
 
 def _has_trace(owner: PhaseOwner, live: Obj) -> bool:
@@ -113,12 +105,13 @@ def _has_trace(owner: PhaseOwner, live: Obj) -> bool:
 
     The garbage collector removes the owner references of orphans, too, and may be the first to do so.
     It leaves the label and the annotation, which are those of the revision that wrote the object last.
+    That one may have been orphaned before, and has left them to the owners that remained then.
     """
     if owner.record.has(live, owner.uid):
         return True
-    is_released = owner.record.controller(live) is None and owner.conventions.is_marked(live)
-    is_own = owner.conventions.written_by(live) in (0, owner.revision)
-    return is_released and is_own and meta.is_deleting(owner.obj)
+    is_free = owner.controller(live) is None and owner.conventions.is_marked(live)
+    is_own = owner.conventions.written_by(live) in (0, owner.revision) or not _has_other_owner(owner, live)
+    return is_free and is_own and meta.is_deleting(owner.obj)
 
 
 def _held(live: Obj) -> str:
@@ -126,14 +119,27 @@ def _held(live: Obj) -> str:
     return f", and waits for finalizers: {finalizers}" if finalizers else ""
 
 
-def _orphan(owner: PhaseOwner, live: Obj) -> Patch:
-    """Return the patch that removes every trace of an owner, so that another one can adopt the object, or a sibling."""
-    metadata = owner.record.released(live, owner.uid)
-    is_last = owner.record.controller(live) is None or owner.controls(live)
-    # Where the set of a phase is not known, neither are its siblings; all have kinds of one group.
-    group = meta.group_kind(owner.obj).group
-    others = (one for one in owner.record.owners(live) if one["uid"] != owner.uid)
-    if is_last and not any(meta.group_kind(one).group == group for one in others):
+def _released(owner: PhaseOwner, live: Obj) -> Patch | None:
+    """
+    Return the patch that removes every trace of an owner, so that another one can adopt the object, or a sibling.
+
+    As long as another revision is an owner, the label and the annotation are what links the object to that
+    one, and the last owner to release it removes them. None where the reference alone is to be removed, and
+    the garbage collector has done so.
+    """
+    is_owner, uid = owner.record.has(live, owner.uid), owner.uid
+    metadata = owner.record.released(live, uid) if is_owner else {}
+    controller = owner.controller(live)
+    if (controller is None or controller["uid"] == uid) and not _has_other_owner(owner, live):
         annotations = {**(metadata.get("annotations") or {}), owner.conventions.revision: None}
         metadata = {**metadata, "annotations": annotations, "labels": {owner.conventions.mark: None}}
-    return change(live, {"metadata": metadata}, cluster=owner.cluster)
+    return change(live, {"metadata": metadata}, cluster=owner.cluster) if metadata else None
+
+
+def _has_other_owner(owner: PhaseOwner, live: Obj) -> bool:
+    """Say whether another revision, or what reconciles a phase of one, is an owner of an object."""
+    # Where the set of a phase is not known, neither are its siblings; all have kinds of one group.
+    group = meta.group_kind(owner.obj).group
+    return any(
+        one["uid"] != owner.uid and meta.group_kind(one).group == group for one in owner.record.owners(live)
+    )

@@ -14,7 +14,19 @@ from lamina.core.phases.teardown import Teardown, tear_down
 from lamina.merge.patches import merge_patch
 from lamina.objects import meta
 from lamina.objects.types import Obj
-from tests.unit.core.phases.objects import KINDS, MARK, REVISION, Server, by_key, key, live, manifest, owner
+from tests.unit.core.phases.objects import (
+    CONVENTIONS,
+    KINDS,
+    MARK,
+    REVISION,
+    Server,
+    by_key,
+    key,
+    live,
+    manifest,
+    owner,
+    owner_object,
+)
 
 
 def torn(
@@ -70,7 +82,7 @@ def test_what_another_revision_is_to_take_over_is_waited_for() -> None:
     ("found", "waits"),
     [
         pytest.param(
-            live(controller=None, revision=5, owners=[4]), True, id="released by the garbage collector"
+            live(controller=None, revision=5, owners=[4]), False, id="released by the garbage collector"
         ),
         pytest.param(live(controller=None, revision=3, owners=[4, 5]), True, id="that nothing controls"),
         pytest.param(live(controller=None, revision=5), False, id="that is no other revision's"),
@@ -153,17 +165,50 @@ def test_an_orphan_is_released_though_another_revision_contains_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deleting", "revision", "released"), [(True, 5, True), (True, 4, False), (False, 5, False)]
+    ("deleting", "revision", "released"),
+    [(True, 5, True), (True, 4, True), (False, 5, False), (False, 4, False)],
 )
-def test_what_the_garbage_collector_released_first_loses_the_marks_of_this_revision(
+def test_what_the_garbage_collector_released_first_loses_the_marks(
     deleting: bool, revision: int, released: bool
 ) -> None:
+    """The number may be that of a revision that was orphaned before, and left the marks to this one."""
     found = live(controller=None, revision=revision)
 
     done = torn(owner(deleting=deleting), [found])
 
     assert bool(done.actions) == released
     assert done.is_over != released
+
+
+@pytest.mark.parametrize("orphans", [True, False], ids=["orphaned", "deleted"])
+@pytest.mark.parametrize("revision", [5, 4, 6])
+def test_what_the_garbage_collector_released_first_keeps_the_marks_for_another_owner(
+    orphans: bool, revision: int
+) -> None:
+    found = live(controller=None, revision=revision, owners=[4])
+
+    assert torn(owner(siblings=[4], deleting=True), [found], orphans=orphans).is_over
+
+
+@pytest.mark.parametrize("owners", [[5], [4, 5]], ids=["the last owner", "one of two owners"])
+def test_the_last_owner_of_what_nothing_controls_removes_the_marks(owners: list[int]) -> None:
+    found = live(controller=None, revision=6, owners=owners)
+
+    after = left(found, torn(owner(siblings=[4]), [found]))
+
+    assert [one["uid"] for one in meta.owner_refs(after)] == [f"uid-{one}" for one in owners if one != 5]
+    assert (MARK in meta.labels(after)) == (REVISION in meta.annotations(after)) == (owners != [5])
+
+
+def test_an_owner_of_another_cluster_keeps_the_marks_of_what_it_controls_here() -> None:
+    """Both clusters may be the same one."""
+    elsewhere = OwnerRecord(CONVENTIONS.owners)
+    found = elsewhere.taken(live(controller=None, revision=6, owners=[5]), None, owner_object(6))
+
+    after = left(found, torn(owner(), [found]))
+
+    assert not meta.owner_refs(after)
+    assert MARK in meta.labels(after)
 
 
 # What a cache does not show

@@ -578,6 +578,28 @@ STORIES: Mapping[str, Story] = {
     "a set without a deployment, orphaned": Story(
         (object_set("v1", spec(p1(A1), p2(B1))),), (loses(set_ref("v1"), how=Propagation.ORPHAN),),
     ),
+    "a set without a deployment, orphaned while the one before is paused": Story(
+        (object_set("v1", spec(p1(A1), p2(B1))),),
+        (
+            creates(object_set("v2", spec(p1(A2), p2(BAD_B)), previous=["v1"])), OVER, turns("v1", "Paused"), OVER,
+            loses(set_ref("v2"), how=Propagation.ORPHAN), OVER, turns("v1", "Active"),
+        ),
+    ),
+    "a set of another lineage, orphaned": Story(
+        (object_set("v1", spec(p1(A1), p2(B1)), collisionProtection="IfNoController"),),
+        (
+            creates(object_set("other", spec(p1(A2), p2(X)), collisionProtection="None")), OVER,
+            loses(set_ref("other"), how=Propagation.ORPHAN),
+        ),
+    ),
+    "sets of two lineages, orphaned one after the other": Story(
+        (object_set("v1", spec(p1(A1))),),
+        (
+            creates(object_set("v2", spec(p1(A2)), previous=["v1"])), OVER,
+            creates(object_set("other", spec(p1(A3)), collisionProtection="None")), OVER, turns("v1", "Archived"), OVER,
+            loses(set_ref("other"), how=Propagation.ORPHAN), OVER, loses(set_ref("v2"), how=Propagation.ORPHAN),
+        ),
+    ),
 }  # fmt: skip
 
 

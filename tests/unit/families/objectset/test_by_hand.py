@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from lamina.core.model.plan import Propagation
+from lamina.families.objectset.labels import CACHED, REVISION
 from lamina.objects import meta
 from lamina.objects.types import Made
 from lamina.simulation import Key, Loop, Process, SimulatedCluster
@@ -86,6 +88,52 @@ def test_a_revision_that_is_archived_leaves_its_objects_to_the_one_before() -> N
     assert is_archived(world.get(set_ref("v2")))
     assert held_by(world, "a", "b") == [1, 1]
     assert images(world, "a", "b") == ["one", "one"]
+
+
+ORPHANED = loses(set_ref("v2"), how=Propagation.ORPHAN)
+
+
+def test_a_revision_that_is_orphaned_is_gone_though_the_one_before_is_paused() -> None:
+    world = in_the_middle(turns("v1", "Paused"), ORPHANED)
+
+    assert set_ref("v2") not in world.objects
+    assert held_by(world, "a", "b") == [0, 1]
+
+    world = in_the_middle(turns("v1", "Paused"), ORPHANED, turns("v1", "Active"))
+
+    assert held_by(world, "a", "b") == [1, 1]
+    assert images(world, "a", "b") == ["one", "one"]
+
+
+@pytest.mark.parametrize("how", [Propagation.ORPHAN, Propagation.BACKGROUND])
+def test_the_last_revision_to_leave_what_was_orphaned_removes_the_marks(how: Propagation) -> None:
+    world = in_the_middle(turns("v1", "Paused"), ORPHANED, loses(set_ref("v1"), how=how))
+
+    assert not sets(world.objects)
+    assert unmarked(world, "a")
+
+
+@pytest.mark.parametrize("how", [Propagation.ORPHAN, Propagation.BACKGROUND])
+def test_a_set_that_took_an_object_of_another_lineage_is_gone_once_it_is_orphaned(how: Propagation) -> None:
+    """Both have the number 1, so that the first one does not know the object as its own any more."""
+    first, second = object_set("v1", ONE), object_set("v2", STUCK, collisionProtection="None")
+
+    world = played(Story((first,), (creates(second), ORPHANED)))
+
+    assert set_ref("v2") not in world.objects
+    assert held_by(world, "a", "b") == [0, 1]
+    assert not unmarked(world, "a")
+
+    world = played(Story((first,), (creates(second), ORPHANED, loses(set_ref("v1"), how=how))))
+
+    assert not sets(world.objects)
+    assert unmarked(world, "a")
+
+
+def unmarked(world: SimulatedCluster, name: str) -> bool:
+    """Say whether an object has no owner, no label and no annotation of a revision."""
+    found = world.get(ref_of(name))
+    return not (meta.owner_refs(found) or CACHED in meta.labels(found) or REVISION in meta.annotations(found))
 
 
 def test_a_phase_that_is_deleted_is_kept_as_long_as_its_set_is_live() -> None:

@@ -21,6 +21,10 @@ SOAKS = (0, 0, 3, 40)
 STATES = ("Paused", "Active", "Archived", "Deleted", "Deleted in the foreground", "Orphaned")
 NUMBERS = (None, "0", "1", "3", "99")
 EXAMPLES, SEEDS = 40, 60
+ORPHANED_ONE_AFTER_THE_OTHER = (
+    700128, 700249, 700522, 700533, 700569, 800112, 800148, 800295, 800769, 900107,
+)  # fmt: skip
+"""Seeds of sequences in which an object is orphaned while other revisions are owners of it, too."""
 
 
 @st.composite
@@ -186,6 +190,6 @@ def test_whatever_happens_no_needed_object_is_lost_and_the_latest_revision_has_e
     run(first, steps, seed, has_deployment=has_deployment)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", (*range(SEEDS), *ORPHANED_ONE_AFTER_THE_OTHER))
 def test_a_long_random_sequence_loses_nothing_either(seed: int) -> None:
     plain_run(seed)
