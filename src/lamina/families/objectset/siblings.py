@@ -25,7 +25,7 @@ from lamina.families.objectset.reporting import read_controller_of
 from lamina.families.objectset.set_facts import facts
 from lamina.objects import meta
 from lamina.objects.kinds import Kinds
-from lamina.objects.types import Obj
+from lamina.objects.types import GroupKind, Obj
 
 
 class Lineage(Struct, frozen=True, kw_only=True):
@@ -121,3 +121,31 @@ def protected(
     itself = [one for one in sets if meta.uid(one) == meta.uid(obj)]
     left = [one for one in (*itself, *related) if not meta.is_deleting(one)]
     return archive.protected(own, facts(left, known.slices, target), meta.uid(obj))
+
+
+def protected_from_phase(
+    set_kind: GroupKind,
+    phase: Obj,
+    own: Iterable[tuple[ObjectKey, str]],
+    answers: Answers,
+    slices: Mapping[str, Obj],
+    kinds: Kinds,
+    target: Kinds,
+) -> frozenset[ObjectKey] | Plan:
+    """
+    Return which of its own objects an ObjectSetPhase without a set must not delete, or the plan that asks which.
+
+    Which lineage it was of is not known any more, so that those of all sets of its namespace count.
+    """
+    kind = kinds.preferred(set_kind)
+    if kind is None:
+        return frozenset()
+    there = live_revisions(kind, meta.namespace(phase), (), answers)
+    if isinstance(there, Plan):
+        return there
+    left, listed = [one for one in there if not meta.is_deleting(one)], list(own)
+    kept = frozenset[ObjectKey]()
+    for one in left:
+        related = linked_to(one, lambda this: (each for each in left if lineage.are_linked(this, each)))
+        kept |= archive.protected(listed, facts((one, *related), slices, target), meta.uid(phase))
+    return kept

@@ -163,17 +163,17 @@ def deletes_nothing_that_is_needed(write: Write) -> None:
     As long as a revision is live, that is also one that was archived. What a deletion in the foreground
     deletes, the garbage collector deletes at once, whatever the controllers do.
     """
+    obj = write.before.get(write.action.ref)
+    if obj is None or not _owners_end_in_the_foreground(write.before, obj):
+        the_controllers_delete_nothing_that_is_needed(write)
+
+
+def the_controllers_delete_nothing_that_is_needed(write: Write) -> None:
+    """What the garbage collector may delete in the foreground, the controllers do not."""
     ref = write.action.ref
     if not isinstance(write.action, Delete) or not _is_managed(ref):
         return
-    obj = write.before.get(ref)
-    holder = controller(write.before, obj)
-    phase = _phase_of(write.before, obj)
-    if phase is not None and meta.is_deleting(phase) and meta.controller_of(phase) is None:
-        # Its set is deleted with --cascade=orphan, and it was deleted itself before.
-        return
-    if obj is not None and _owners_end_in_the_foreground(write.before, obj):
-        return
+    holder = controller(write.before, write.before.get(ref))
     for one in [holder] if holder is not None else sets(write.before):
         needed = essential(write.before, one)
         archived = [each for each in _working(write.before, one) if meta.uid(each) != meta.uid(one)]
@@ -290,12 +290,14 @@ def control_comes_with_the_content(write: Write) -> None:
     holder, phase = controller(write.cluster.objects, obj), _phase_of(write.cluster.objects, obj)
     if phase is not None and meta.controller_of(phase) is None:
         # Its set is deleted with --cascade=orphan.
-        return
+        holder, manifests = phase, [one["object"] for one in phase["spec"]["objects"]]
+        wanted = [one for one in manifests if (one["kind"], meta.name(one)) == (ref.kind, ref.name)]
+    elif holder is not None:
+        wanted = [item.manifest for item in items(write.cluster.objects, holder) if item.ref == ref]
     assert holder is not None, f"{ref} is written, and no set controls it"
     assert meta.annotations(obj).get(REVISION) == str(number(holder)), (
         f"{ref} has another number than {_named(holder)}"
     )
-    wanted = [item.manifest for item in items(write.cluster.objects, holder) if item.ref == ref]
     assert wanted, f"{_named(holder)} writes {ref}, which it does not contain"
     assert _has(obj, wanted[0]), f"{ref} has not the content of {_named(holder)}"
 

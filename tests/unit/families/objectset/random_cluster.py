@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from lamina.actors.garbage import GARBAGE
 from lamina.core.model.plan import Action, Propagation
 from lamina.families.objectset.contents import slice_names
 from lamina.families.objectset.labels import CACHED, REVISION
@@ -32,6 +33,7 @@ from tests.unit.families.objectset.promises import (
     number,
     sets,
     state,
+    the_controllers_delete_nothing_that_is_needed,
 )
 from tests.unit.families.objectset.revisions import deployment, object_set, phase
 from tests.unit.families.objectset.stories import (
@@ -154,7 +156,10 @@ class RandomCluster:
     def _after_write(self, key: Key, action: Action) -> None:
         self.log.append(f"{key.controller}: {type(action).__name__.lower()} {action.ref}")
         kind = Perturbation.STALE_VIEW if self.process.informers.paused else None
-        check(Write(action, self._before, self.cluster, kind))
+        write = Write(action, self._before, self.cluster, kind)
+        check(write)
+        if key.controller != GARBAGE.name:
+            the_controllers_delete_nothing_that_is_needed(write)
 
     # ── what happens ──
 

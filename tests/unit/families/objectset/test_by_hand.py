@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 
 from lamina.core.model.plan import Propagation
-from lamina.families.objectset.labels import CACHED, REVISION
+from lamina.core.model.queries import ReadAll
+from lamina.errors import Forbidden
+from lamina.families.objectset.labels import CACHED, PHASE_CLASS, REVISION
 from lamina.objects import meta
-from lamina.objects.types import Made
+from lamina.objects.types import Made, Ref
 from lamina.simulation import Key, Loop, Process, SimulatedCluster
 from lamina.testing.crash_explorer import Step, Write
 from tests.unit.families.objectset.promises import check, controller, is_archived, number, sets
@@ -32,6 +34,11 @@ from tests.unit.families.objectset.stories import (
     wants,
     widget,
 )
+
+
+def phase_ref(name: str, phase_name: str) -> Ref:
+    return set_ref(name)._replace(kind="ObjectSetPhase", name=f"{name}-{phase_name}")
+
 
 MINUTE = timedelta(minutes=1)
 ONE = spec(phase("p1", widget("a")), phase("p2", widget("b")))
@@ -147,6 +154,59 @@ def test_a_phase_that_is_deleted_is_kept_as_long_as_its_set_is_live() -> None:
     world = played(Story(story.given, (*story.steps, wants(spec(phase("p1", widget("a", "two")))))))
     assert held_by(world, "a") == [2]
     assert not [ref for ref in world.objects if ref.kind == "ObjectSetPhase"]
+
+
+CLASSED = {"class": "default"}
+LOSES_ITS_SET = edits(phase_ref("v1", "p1"), {"metadata": {"ownerReferences": None}})
+
+
+def lone_phase(*objects: Made) -> Made:
+    """An ObjectSetPhase that no set has created."""
+    ref = phase_ref("lone", "p1")
+    metadata = {"name": ref.name, "namespace": ref.namespace, "labels": {PHASE_CLASS: "default"}}
+    return {
+        "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata,
+        "spec": {"revision": 1, "objects": [{"object": one} for one in objects]},
+    }  # fmt: skip
+
+
+def test_a_phase_that_has_lost_its_set_deletes_nothing_that_a_set_needs() -> None:
+    """The first revision works and contains `a` and `b`, and the latest contains `a`."""
+    first = object_set("v1", spec(phase("p1", widget("a"), widget("b"), **CLASSED)))
+    stuck = spec(phase("p1", widget("c", "bad")), phase("p2", widget("a", "two")))
+    lost = edits(phase_ref("v1", "p1"), {"metadata": {"ownerReferences": None}})
+    steps = (creates(object_set("v2", stuck, previous=["v1"])), turns("v1", "Paused"), lost)
+
+    world = played(Story((first,), (*steps, loses(phase_ref("v1", "p1")))))
+
+    assert phase_ref("v1", "p1") not in world.objects
+    assert unmarked(world, "a")
+    assert unmarked(world, "b")
+
+
+def test_a_phase_without_a_set_deletes_what_no_set_needs() -> None:
+    world = played(Story((lone_phase(widget("a"), widget("b")),), ()))
+    assert {meta.controller_of(world.get(ref_of(name)))["name"] for name in "ab"} == {"lone-p1"}  # type: ignore[index]
+
+    steps = (creates(object_set("v1", ONE)), turns("v1", "Archived"), loses(phase_ref("lone", "p1")))
+    world = played(Story((lone_phase(widget("a"), widget("b")),), steps))
+
+    assert not [ref for ref in world.objects if ref.kind in ("Widget", "ObjectSetPhase")]
+
+
+def test_a_phase_without_a_set_waits_until_the_sets_can_be_listed() -> None:
+    world = played(Story((lone_phase(widget("a")),), (creates(object_set("v1", ONE)),)))
+    world.refuse = {ReadAll: Forbidden("objectsets is forbidden")}
+    world.delete(phase_ref("lone", "p1"))
+    Loop(world, Process(world, UNDER_TEST)).pass_time(MINUTE)
+    assert phase_ref("lone", "p1") in world.objects
+    assert ref_of("a") in world.objects
+
+    world.refuse = {}
+    Loop(world, Process(world, UNDER_TEST)).pass_time(MINUTE)
+
+    assert phase_ref("lone", "p1") not in world.objects
+    assert not meta.owner_refs(world.get(ref_of("a")))
 
 
 def test_success_is_not_reported_of_what_was_edited_by_hand() -> None:

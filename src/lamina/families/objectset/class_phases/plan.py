@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from lamina.core.health.probe_spec import Probes, compile_probes
 from lamina.core.live_check import LiveCheck, has_same_spec
 from lamina.core.model.condition_list import ConditionList
@@ -30,7 +32,7 @@ from lamina.families.objectset.class_phases.view import View
 from lamina.families.objectset.labels import CONVENTIONS, TEARDOWN
 from lamina.families.objectset.manifests import forced_adoption
 from lamina.families.objectset.reporting import report, set_available
-from lamina.families.objectset.siblings import protected
+from lamina.families.objectset.siblings import protected, protected_from_phase
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
@@ -150,20 +152,32 @@ def _status(view: View, step: PhaseStep, now: datetime) -> Made:
 
 def _tear_down(view: View, answers: Answers) -> Plan:
     owner, lives = _owner(view), live_objects(view.manifests, answers, view.phase_class.cluster)
-    kept: frozenset[ObjectKey] | Plan = frozenset()
     # A cache may lack the set, and what else there is of its lineage is not known without it.
     if view.parent is None and (waits := uncached_owner(view.obj, answers)) is not None:
         return waits
-    if view.parent is not None and any(may_give_up(owner, one) for one in lives.values()):
-        own = ((one.key, view.phase_class.place) for one in view.manifests)
-        kept = protected(view.parent, own, answers, view.lineage, view.kinds, view.target_kinds)
+    kept: frozenset[ObjectKey] | Plan = frozenset()
+    if any(may_give_up(owner, one) for one in lives.values()):
+        kept = _protected(view, answers)
     if isinstance(kept, Plan):
         return kept
+    wanted = view.manifests
+    if view.parent is None:
+        # It is no revision from which another one takes objects over.
+        wanted = tuple(replace(one, is_orphaned=one.is_orphaned or one.key in kept) for one in wanted)
+        kept = frozenset()
     orphans = _ORPHAN in meta.finalizers(view.obj)
-    done = tear_down(owner, view.manifests, lives, answers, protected=kept, orphans=orphans)
+    done = tear_down(owner, wanted, lives, answers, protected=kept, orphans=orphans)
     if done.queries:
         return Plan(queries=done.queries)
     if done.is_over:
         return release(view.obj, TEARDOWN, because="none of its objects are left")
     because = "; ".join(done.waiting) or "its objects are being deleted"
     return one_stage("delete", done.actions, because=because)
+
+
+def _protected(view: View, answers: Answers) -> frozenset[ObjectKey] | Plan:
+    own = ((one.key, view.phase_class.place) for one in view.manifests)
+    if view.parent is not None:
+        return protected(view.parent, own, answers, view.lineage, view.kinds, view.target_kinds)
+    slices, kinds = view.lineage.slices, view.kinds
+    return protected_from_phase(view.set_kind, view.obj, own, answers, slices, kinds, view.target_kinds)

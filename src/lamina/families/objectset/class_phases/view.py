@@ -12,7 +12,7 @@ from lamina.core.ownership.owner_record import OWNER_REFERENCES, OwnerRecord
 from lamina.core.phases.manifest import Manifest
 from lamina.errors import SpecError
 from lamina.families.objectset.api import PhaseSpec, read_phase
-from lamina.families.objectset.contents import place_of
+from lamina.families.objectset.contents import place_of, slices_of
 from lamina.families.objectset.labels import (
     CLUSTER_PHASE,
     CLUSTER_SET,
@@ -64,7 +64,11 @@ class View(Struct, frozen=True, kw_only=True):
     parent: Obj | None = None
     """The set that controls the phase."""
     lineage: Lineage = Lineage()
-    """The lineage of that set."""
+    """The lineage of that set; without one, all slices of its namespace."""
+
+    @property
+    def set_kind(self) -> GroupKind:
+        return _SET_OF[self.obj["kind"]]
 
 
 def gather(phase_class: PhaseClass, world: World, ref: Ref) -> View | None:
@@ -83,7 +87,12 @@ def gather(phase_class: PhaseClass, world: World, ref: Ref) -> View | None:
         )
     except SpecError as wrong:
         error = str(wrong)
-    shown, place, cluster = {one.key for one in wanted}, phase_class.place, phase_class.cluster
+    if parent is None:
+        others = world.every(_SET_OF[ref.kind], ref.namespace) if meta.is_deleting(obj) else ()
+        related = Lineage(slices=slices_of(world, others))
+    else:
+        shown = {one.key for one in wanted}
+        related = gather_lineage(world, parent, shown, phase_class.place, phase_class.cluster)
     return View(
         obj=obj,
         phase_class=phase_class,
@@ -94,7 +103,7 @@ def gather(phase_class: PhaseClass, world: World, ref: Ref) -> View | None:
         name=name,
         manifests=wanted,
         parent=parent,
-        lineage=gather_lineage(world, parent, shown, place, cluster) if parent is not None else Lineage(),
+        lineage=related,
     )
 
 
