@@ -23,7 +23,9 @@ def build_graph(snapshot: Obj, schemas: Schemas, *, omit: bool, most_dimensions:
     dependencies = dependencies_of(drafts, namespaced=namespaced, omit=omit)
     variables = types_of(drafts, spec_schema, namespaced=namespaced)
     waves = deletion_waves(dependencies)
-    compiled = compile_nodes(drafts, variables)
+    # The types of conditions and lists may depend on a kind that is not served any more.
+    is_whole = all(one.schema.is_served for one in drafts.values())
+    compiled = compile_nodes(drafts, variables, may_be_dyn=not is_whole)
     nodes = {id_: _node(one, dependencies[id_], waves[id_], compiled[id_]) for id_, one in drafts.items()}
     status = compile_status(stated.get("status") or {}, variables)
     order = topological_order(dependencies)

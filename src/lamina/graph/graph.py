@@ -57,11 +57,14 @@ class KindSchema(Struct, frozen=True, dict=True):
     A kind that the server serves, and its OpenAPI schema with all references resolved.
 
     `is_generated` says whether a definition generates it: children of such a kind are instances.
+    A kind that is not served any more has a schema that accepts anything, so the types of what
+    expressions read of it are not known.
     """
 
     kind: Kind
     schema: Obj
     is_generated: bool = False
+    is_served: bool = True
 
 
 class Node(Struct, frozen=True, kw_only=True):

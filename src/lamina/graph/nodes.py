@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec import Struct
 
 from lamina.cel.declarations import Environment
 from lamina.cel.schema import Declared
-from lamina.cel.types import Kind
+from lamina.cel.types import DYN, Kind
 from lamina.graph.drafts import Draft
 from lamina.graph.expressions import (
     LANGUAGE,
@@ -49,36 +50,50 @@ def types_of(drafts: Mapping[str, Draft], spec_schema: Obj, *, namespaced: bool)
     return {SCHEMA: type_of_instance(spec_schema, namespaced=namespaced), **nodes}
 
 
-def compile_nodes(drafts: Mapping[str, Draft], variables: Mapping[str, Declared]) -> dict[str, CompiledNode]:
-    """Return the compiled nodes, given the types of the instance and of all nodes; raises GraphError."""
+def compile_nodes(
+    drafts: Mapping[str, Draft], variables: Mapping[str, Declared], *, may_be_dyn: bool = False
+) -> dict[str, CompiledNode]:
+    """
+    Return the compiled nodes, given the types of the instance and of all nodes; raises GraphError.
+
+    With `may_be_dyn`, a condition or a list whose type is not known is checked when it is evaluated.
+    """
     environment = declaring(LANGUAGE, variables)
-    return {id_: _compiled(draft, environment, variables) for id_, draft in drafts.items()}
+    return {id_: _compiled(draft, environment, variables, may_be_dyn) for id_, draft in drafts.items()}
 
 
-def _compiled(draft: Draft, environment: Environment, variables: Mapping[str, Declared]) -> CompiledNode:
-    loops = tuple((name, _loop(draft, name, one, environment, variables)) for name, one in draft.loops)
-    iterators = {name: Declared(one.type.params[0]) for name, one in loops}
+def _compiled(
+    draft: Draft, environment: Environment, variables: Mapping[str, Declared], may_be_dyn: bool
+) -> CompiledNode:
+    loops = tuple(
+        (name, _loop(draft, name, one, environment, variables, may_be_dyn)) for name, one in draft.loops
+    )
+    iterators = {name: Declared(DYN if one.type.is_dyn else one.type.params[0]) for name, one in loops}
     within = {**variables, **iterators}
     fields = _fields(draft, declaring(environment, iterators) if iterators else environment, within)
     each = {EACH: type_of_kind(draft.schema)} if draft.kind.is_many else {}
     ready = declaring(environment, each) if each and draft.ready_when else environment
+    checked = partial(conditions, id_=draft.id, may_be_dyn=may_be_dyn)
     return CompiledNode(
         renderer(draft.stated, {field.path: field for field in fields}),
         loops,
-        conditions(draft.include_when, "includeWhen", environment, variables, draft.id),
-        conditions(draft.ready_when, "readyWhen", ready, {**variables, **each}, draft.id),
-        _gate(draft, within),
+        checked(draft.include_when, "includeWhen", environment, variables),
+        checked(draft.ready_when, "readyWhen", ready, {**variables, **each}),
+        _gate(draft, within, may_be_dyn),
     )
 
 
-def _gate(draft: Draft, variables: Mapping[str, Declared]) -> tuple[Expression, ...]:
+def _gate(draft: Draft, variables: Mapping[str, Declared], may_be_dyn: bool) -> tuple[Expression, ...]:
     if not draft.propagate_when:
         return ()
     own = {draft.id: variables[draft.id]}
     if draft.kind.is_many:
         own[draft.id], own[EACH] = counted(variables[draft.id])
     variables = {**variables, **own}
-    return conditions(draft.propagate_when, "propagateWhen", declaring(PACED, variables), variables, draft.id)
+    paced = declaring(PACED, variables)
+    return conditions(
+        draft.propagate_when, "propagateWhen", paced, variables, draft.id, may_be_dyn=may_be_dyn
+    )
 
 
 def conditions(
@@ -101,10 +116,15 @@ def conditions(
 
 
 def _loop(
-    draft: Draft, name: str, written: Written, environment: Environment, variables: Mapping[str, Declared]
+    draft: Draft,
+    name: str,
+    written: Written,
+    environment: Environment,
+    variables: Mapping[str, Declared],
+    may_be_dyn: bool,
 ) -> Expression:
     found = compiled(written, environment, variables)
-    if found.type.kind is not Kind.LIST:
+    if found.type.kind is not Kind.LIST and not (may_be_dyn and found.type.is_dyn):
         message = f'node "{draft.id}": forEach iterator "{name}" must return a list, got "{found.type}"'
         raise written.problem(message, "", "iterate over a list, as in ${schema.spec.names}")
     return found

@@ -64,6 +64,17 @@ class _Held(Generic[Key, Value]):
         return value
 
 
+class RevisionGraph(NamedTuple):
+    """
+    The graph by which the resources of a published revision are kept.
+
+    `wrong` says why the revision does not compile as it is; without a graph nothing is written.
+    """
+
+    graph: Graph | None
+    wrong: str = ""
+
+
 class Graphs:
     """The compiled graphs of one family value, bounded in number, and the schemas of kinds."""
 
@@ -72,16 +83,54 @@ class Graphs:
     ) -> None:
         self._omit, self._most_dimensions = omit, most_dimensions
         self._graphs: _Held[tuple[str, tuple[_Target, ...]], Graph | GraphError] = _Held(most)
+        self._partial: _Held[tuple[str, tuple[_Target, ...]], Graph | GraphError] = _Held(most)
+        """Graphs in which kinds that are not served are left open."""
+        self._last: _Held[str, Graph] = _Held(most)
+        """The last graph of each revision that has compiled, by the uid of the revision."""
         self._schemas: _Held[_Target, KindSchema] = _Held(500)
 
+    def of_revision(
+        self, revision: Obj, kinds: Kinds, marks: Mapping[str, str], answers: Answers
+    ) -> RevisionGraph | tuple[Query, ...]:
+        """
+        Return the graph of a published revision, or the queries whose answers it needs.
+
+        It has compiled once. If one of its kinds is not served any more, the nodes that do not need that kind
+        are compiled as before. If it does not compile for another reason, the graph that was compiled last
+        is used.
+        """
+        snapshot: Obj = revision.get("spec") or {}
+        found = self.find(snapshot, kinds, marks, answers)
+        if isinstance(found, tuple):
+            return found
+        if isinstance(found, Graph):
+            return RevisionGraph(self._last.put(meta.uid(revision), found))
+        missing = [one for one in kinds_needed(snapshot) if kinds.find(*one) is None]
+        if missing:
+            reduced = self.find(snapshot, kinds, marks, answers, is_partial=True)
+            if isinstance(reduced, Graph):
+                return RevisionGraph(reduced, _not_served(missing))
+        last = self._last.get(meta.uid(revision))
+        kept = "; its resources are kept by the graph that was compiled before" if last is not None else ""
+        return RevisionGraph(last, f"does not compile: {found}{kept}")
+
     def find(
-        self, snapshot: Obj, kinds: Kinds, marks: Mapping[str, str], answers: Answers
+        self,
+        snapshot: Obj,
+        kinds: Kinds,
+        marks: Mapping[str, str],
+        answers: Answers,
+        *,
+        is_partial: bool = False,
     ) -> Graph | GraphError | tuple[Query, ...]:
-        """Return what `graph_of` does."""
+        """Return what `graph_of` does; if `is_partial`, kinds that are not served are left open."""
         resources: Sequence[Obj] = snapshot.get("resources") or ()
         targets = tuple(_target(stated, kinds, marks) for stated in kinds_needed(snapshot))
-        key = digest([snapshot["schema"], *resources]), targets
-        known = self._graphs.get(key)
+        key, graphs = (
+            (digest([snapshot["schema"], *resources]), targets),
+            self._partial if is_partial else self._graphs,
+        )
+        known = graphs.get(key)
         if known is not None:
             return known
         schemas = {one: self._schemas.get(one) for one in targets}
@@ -93,10 +142,12 @@ class Graphs:
             found = answers.get(query)
             schema = _schema(target, found.obj) if isinstance(found, Found) else None
             schemas[target] = None if schema is None else self._schemas.put(target, schema)
+        if is_partial:
+            schemas |= {one: _open_schema(one.stated, snapshot) for one in targets if one.kind is None}
         graph = self._compiled(snapshot, {one.stated: schema for one, schema in schemas.items() if schema})
         if all(schemas[one] for one in asked):
             # A schema that was not found may be published in a moment.
-            self._graphs.put(key, graph)
+            graphs.put(key, graph)
         return graph
 
     def _compiled(self, snapshot: Obj, schemas: Mapping[tuple[str, str], KindSchema]) -> Graph | GraphError:
@@ -124,6 +175,30 @@ def graph_of(
 def _target(stated: tuple[str, str], kinds: Kinds, marks: Mapping[str, str]) -> _Target:
     kind = kinds.find(*stated)
     return _Target(stated, kind, None if kind is None else marks.get(crd_name(kind)))
+
+
+def _open_schema(stated: tuple[str, str], snapshot: Obj) -> KindSchema:
+    """
+    Return the schema of a kind that is not served any more.
+
+    Whether the kind is namespaced follows from a revision that was valid with it.
+    """
+    is_namespaced = snapshot["schema"].get("scope") != "Cluster" or any(
+        "namespace" in meta.metadata(template)
+        for one in snapshot.get("resources") or ()
+        if (template := one.get("template") or one.get("externalRef") or {}).get("kind") == stated[1]
+    )
+    kind = Kind(*stated, plural=stated[1].lower(), namespaced=is_namespaced)
+    # What only instances of other definitions may have was checked when the revision was published.
+    return KindSchema(kind, _ANYTHING, is_generated=True, is_served=False)
+
+
+def _not_served(missing: Sequence[tuple[str, str]]) -> str:
+    shown = ", ".join(f"{kind} of {api_version}" for api_version, kind in missing)
+    return (
+        f"needs {shown}, which is not served: install the CustomResourceDefinition; until then nodes of "
+        "that kind, and those that depend on them, are left as they are, and all others are kept"
+    )
 
 
 def _schema(target: _Target, found: Obj) -> KindSchema | None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from lamina.core.model.plan import Action
 from lamina.core.model.queries import Answers, Query
+from lamina.families.resourcegraph.compiled_graphs import RevisionGraph
 from lamina.families.resourcegraph.instances.children import Owner, owner
 from lamina.families.resourcegraph.instances.input_revisions import COMPLETED, InputRevision, numbered
 from lamina.families.resourcegraph.instances.instance_spec import (
@@ -102,9 +103,9 @@ def _paused(
     if target is None or target.spec is None or not view.has_revision(target):
         return choice
     found = graph_at(view, target.revision, answers)
-    if isinstance(found, tuple):
+    if not isinstance(found, RevisionGraph):
         return Choice(resolved=resolved, queries=found)
-    graph = found if isinstance(found, Graph) else view.setup.last_graphs.get(view.revisions[target.revision])
+    graph = found.graph
     if graph is None:
         return choice
     is_complete = target.status == COMPLETED or view.number(OBSERVED_INPUT) == target.number

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from lamina.core.model.plan import Patch, change
 from lamina.core.model.queries import Answers, Query
-from lamina.families.resourcegraph.compiled_graphs import graph_of
+from lamina.families.resourcegraph.compiled_graphs import RevisionGraph
 from lamina.families.resourcegraph.instances.effective_revision import (
     Effective,
     Reason,
@@ -16,7 +16,7 @@ from lamina.families.resourcegraph.instances.effective_revision import (
 )
 from lamina.families.resourcegraph.instances.view import View
 from lamina.families.resourcegraph.labels import ACCEPT_REVISION, PIN, UPDATE_POLICY
-from lamina.graph.graph import Graph, GraphError
+from lamina.graph.graph import Graph
 from lamina.objects import meta
 from lamina.objects.types import Obj
 
@@ -35,16 +35,14 @@ def resolve(view: View, answers: Answers) -> Resolved:
     if not effective.number:
         return Resolved(effective=effective)
     found = graph_at(view, effective.number, answers)
-    if isinstance(found, tuple):
+    if not isinstance(found, RevisionGraph):
         return Resolved(effective=effective, queries=found)
-    if not isinstance(found, GraphError):
-        return Resolved(effective=effective, graph=found)
-    message = f"RGD revision {effective.number} does not compile: {found}"
-    last = view.setup.last_graphs.get(view.revisions[effective.number])
-    if last is None:
+    if not found.wrong:
+        return Resolved(effective=effective, graph=found.graph)
+    message = f"RGD revision {effective.number} {found.wrong}"
+    if found.graph is None:
         return Resolved(effective=_unusable(effective, Reason.FAILED, message))
-    message += "; its resources are kept by the graph that was compiled before"
-    return Resolved(effective=replace(effective, reason=Reason.FAILED, message=message), graph=last)
+    return Resolved(effective=replace(effective, reason=Reason.FAILED, message=message), graph=found.graph)
 
 
 def situation(view: View) -> Situation:
@@ -84,10 +82,6 @@ def invalid_spec(resolved: Resolved, wrong: str) -> Resolved:
     return Resolved(effective=_unusable(effective, Reason.SPEC_INVALID, message))
 
 
-def graph_at(view: View, number: int, answers: Answers) -> Graph | GraphError | tuple[Query, ...]:
-    """Return the graph of a revision that exists, its error, or the queries that it depends on."""
-    revision = view.revisions[number]
-    found = graph_of(revision.get("spec") or {}, view.kinds, view.marks, answers, view.setup.graphs)
-    if isinstance(found, Graph):
-        view.setup.last_graphs.keep(revision, found)
-    return found
+def graph_at(view: View, number: int, answers: Answers) -> RevisionGraph | tuple[Query, ...]:
+    """Return the graph of a revision that exists, or the queries that it depends on."""
+    return view.setup.graphs.of_revision(view.revisions[number], view.kinds, view.marks, answers)

@@ -9,21 +9,18 @@ from lamina.core.crd.kinds import kinds_of
 from lamina.core.model.world import World
 from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.families.resourcegraph.definitions.view import revisions_of
-from lamina.families.resourcegraph.instances.view import LastGraphs, Setup, current_revision
+from lamina.families.resourcegraph.instances.view import Setup, current_revision
 from lamina.families.resourcegraph.labels import DEFINITION, DEFINITION_NAME, GROUP, OWNED
 from lamina.families.resourcegraph.options import Options
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Obj
 
 
-def setups(
-    world: World, options: Options, graphs: Graphs, last_graphs: LastGraphs | None = None
-) -> Iterator[Setup]:
+def setups(world: World, options: Options, graphs: Graphs) -> Iterator[Setup]:
     """Yield the setup of each definition that has a current revision, and of each generated kind that has none."""
-    last_graphs = LastGraphs() if last_graphs is None else last_graphs
     served: set[GroupKind] = set()
     for definition in world.every(DEFINITION):
-        found = _setup(world, definition, options, graphs, last_graphs)
+        found = _setup(world, definition, options, graphs)
         if found is not None and found.kind not in served:
             served.add(found.kind)
             yield found
@@ -42,9 +39,7 @@ def setups(
                     )
 
 
-def _setup(
-    world: World, definition: Obj, options: Options, graphs: Graphs, last_graphs: LastGraphs
-) -> Setup | None:
+def _setup(world: World, definition: Obj, options: Options, graphs: Graphs) -> Setup | None:
     number, name = current_revision(definition), meta.name(definition)
     if not number:
         return None
@@ -62,7 +57,6 @@ def _setup(
         externals=tuple(dict.fromkeys(_kinds(revisions, number, "externalRef"))),
         options=options,
         graphs=graphs,
-        last_graphs=last_graphs,
     )
 
 

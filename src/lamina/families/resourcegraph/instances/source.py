@@ -9,7 +9,6 @@ from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.families.resourcegraph.definitions.watches import WATCHES
 from lamina.families.resourcegraph.instances.controller import instances
 from lamina.families.resourcegraph.instances.setups import setups
-from lamina.families.resourcegraph.instances.view import LastGraphs
 from lamina.families.resourcegraph.options import DEFAULTS, Options
 
 
@@ -18,10 +17,9 @@ def source(options: Options = DEFAULTS, graphs: Graphs | None = None) -> Source:
     shared = (
         graphs if graphs is not None else Graphs(omit=options.omit, most_dimensions=options.max_dimensions)
     )
-    last = LastGraphs()
     return Source(
         name="resourcegraph",
         # The caches of the controller of definitions.
         watches=tuple(replace(one, enqueue=no_keys) for one in WATCHES),
-        controllers=lambda world: tuple(instances(one) for one in setups(world, options, shared, last)),
+        controllers=lambda world: tuple(instances(one) for one in setups(world, options, shared)),
     )

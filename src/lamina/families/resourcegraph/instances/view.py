@@ -13,7 +13,6 @@ from lamina.families.resourcegraph.instances.children import input_stamp, rgd_st
 from lamina.families.resourcegraph.instances.input_revisions import InputRevision
 from lamina.families.resourcegraph.labels import API_VERSION, DEFINITION, RECONCILE
 from lamina.families.resourcegraph.options import InputStorage, Options
-from lamina.graph.graph import Graph
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -25,22 +24,6 @@ MANAGED_RESOURCES = "managedResources"
 MOST_LISTED = 100
 """How many resources the status lists."""
 _SUSPENDED = ("suspended", "disabled")
-
-
-class LastGraphs:
-    """The last graph of each revision that has compiled, by the uid of the revision; bounded in number."""
-
-    def __init__(self, most: int = 1024) -> None:
-        self._most = most
-        self._graphs: dict[str, Graph] = {}
-
-    def get(self, revision: Obj) -> Graph | None:
-        return self._graphs.get(meta.uid(revision))
-
-    def keep(self, revision: Obj, graph: Graph) -> None:
-        self._graphs[meta.uid(revision)] = graph
-        if len(self._graphs) > self._most:
-            del self._graphs[next(iter(self._graphs))]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -56,7 +39,6 @@ class Setup(Struct, frozen=True, kw_only=True):
     """The apiVersion and kind of the external objects."""
     options: Options = Options()
     graphs: Graphs = field(default_factory=Graphs)
-    last_graphs: LastGraphs = field(default_factory=LastGraphs)
 
     @property
     def is_inline(self) -> bool:
