@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lamina.client.transport.base import Query, Response
 from lamina.client.write_guard import WriteGuard
-from lamina.core.model.plan import Create, Delete, Emit, Gauge
+from lamina.core.model.plan import Counter, Create, Delete, Emit, Gauge, Replace
 from lamina.core.model.queries import Call, CallOrigin
 from lamina.errors import SettingsError, Unreachable
 from lamina.objects.types import Ref
@@ -268,6 +268,20 @@ def test_a_value_of_an_owner_is_a_metric_of_its_own_until_its_plans_lack_it_or_i
     meter.gauges(PARENT, (gauge(3.0),))
     meter.end()
     assert values() == []
+
+
+def test_an_action_adds_to_counters_of_its_own() -> None:
+    metrics = Metrics()
+    meter = metrics.of("C")
+    by_result = Counter(name="thing_total", help="Things.", labels=(("result", "good"),))
+    plain = Counter(name="other_total", help="Others.")
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    meter.wrote(Create(obj=obj, counters=(by_result, plain)))
+    meter.wrote(Replace(obj=obj, counters=(by_result,)))
+    meter.wrote(Create(obj=obj))
+
+    found = counted(metrics)
+    assert found["thing_total", "result=good"] == 2 and found["other_total", ""] == 1
 
 
 class Answering:

@@ -38,11 +38,20 @@ class Propagation(StrEnum):
     ORPHAN = "Orphan"
 
 
+class Counter(Struct, frozen=True, kw_only=True):
+    """A metric that an action adds one to, once the server has accepted it; its name ends in `_total`."""
+
+    name: str
+    help: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
 class Create(Struct, frozen=True, kw_only=True):
     """Create an object."""
 
     obj: Obj
     cluster: str = ""
+    counters: tuple[Counter, ...] = ()
 
     @property
     def ref(self) -> Ref:
@@ -61,6 +70,7 @@ class Patch(Struct, frozen=True, kw_only=True):
     version: str
     patch: Obj
     subresource: str = ""
+    counters: tuple[Counter, ...] = ()
 
 
 class Replace(Struct, frozen=True, kw_only=True):
@@ -69,6 +79,7 @@ class Replace(Struct, frozen=True, kw_only=True):
     obj: Obj
     subresource: str = ""
     cluster: str = ""
+    counters: tuple[Counter, ...] = ()
 
     @property
     def ref(self) -> Ref:
@@ -114,6 +125,7 @@ class Delete(Struct, frozen=True, kw_only=True):
     propagation: Propagation = Propagation.BACKGROUND
     grace: int | None = None
     """The grace period in seconds; None for the object's own."""
+    counters: tuple[Counter, ...] = ()
 
 
 class DeleteAll(Struct, frozen=True, kw_only=True):

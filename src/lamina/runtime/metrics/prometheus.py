@@ -22,6 +22,7 @@ from prometheus_client import (
 
 from lamina.core.model.effects import Written
 from lamina.core.model.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Replace
+from lamina.core.model.plan import Counter as ActionCounter
 from lamina.core.model.plan import Gauge as OwnerGauge
 from lamina.core.model.queries import Call
 from lamina.objects.types import Ref
@@ -199,6 +200,8 @@ class _Writes:
         self.registry = registry
         self.gauges: dict[str, Gauge] = {}
         """The gauges that plans have, by name."""
+        self.counters: dict[str, Counter] = {}
+        """The counters that actions have, by name."""
         self.events = Counter(
             "lamina_events", "Events, by type and reason.", ("controller", "type", "reason"),
             registry=registry,
@@ -210,6 +213,14 @@ class _Writes:
             labels = tuple(name for name, _ in of.labels)
             self.gauges[of.name] = Gauge(of.name, of.help, labels, registry=self.registry)
         return self.gauges[of.name]
+
+    def add(self, to: ActionCounter) -> None:
+        """Add one to the counter of that name, registered when an action first has it."""
+        names, values = zip(*to.labels, strict=True) if to.labels else ((), ())
+        if to.name not in self.counters:
+            self.counters[to.name] = Counter(to.name, to.help, names, registry=self.registry)
+        counter = self.counters[to.name]
+        (counter.labels(*values) if values else counter).inc()
 
 
 class _Controller(Recorder):
@@ -280,6 +291,9 @@ class _Controller(Recorder):
             self._writes.events.labels(self._name, event.get("type") or "", event.get("reason") or "").inc()
         else:
             self._writes.writes.labels(self._name, action.ref.kind, _VERBS[type(action)]).inc()
+        if isinstance(action, Create | Patch | Replace | Delete):
+            for counter in action.counters:
+                self._writes.add(counter)
 
     def progress(self, ref: Ref, progress: Mapping[str, int]) -> None:
         before = self._progress.pop(ref, {})

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from lamina.core.crd.kinds import DEFINITION as CRD
 from lamina.core.model.complaints import summary, sync_error
-from lamina.core.model.plan import NOTHING, Plan, Stage, set_status
+from lamina.core.model.plan import NOTHING, Plan, Stage
 from lamina.core.model.world import World
 from lamina.errors import LaminaError, PlanFailed
 from lamina.families.resourcegraph.definitions.findings import KIND, failed
-from lamina.families.resourcegraph.definitions.status import with_state
+from lamina.families.resourcegraph.definitions.status import status_patch, with_state
 from lamina.families.resourcegraph.labels import MANAGER
 from lamina.objects.types import Ref
 
@@ -24,7 +24,7 @@ def complain(world: World, ref: Ref, error: LaminaError, now: datetime) -> Plan:
         one is not None and one.kind == CRD.kind for one in error.about
     )
     status = with_state(obj, {KIND: failed(summary(error))}, now) if is_about_crd else obj.get("status") or {}
-    patch = set_status(obj, status)
+    patch = status_patch(obj, status)
     stages = (
         Stage("emit events", (sync_error(obj, error, by=MANAGER, now=now),)),
         Stage("report the error", (patch,) if patch is not None else ()),

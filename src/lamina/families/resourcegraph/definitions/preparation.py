@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from lamina.core.model.finalizers import hold, is_held
-from lamina.core.model.plan import Action, Plan, Stage, delete, one_stage, remove_finalizer
+from lamina.core.model.plan import Patch, Plan, Stage, delete, one_stage, remove_finalizer
 from lamina.core.model.queries import Answers
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions.crd_cache import conflict
 from lamina.families.resourcegraph.definitions.findings import RESOLVED, SETTLING, Finding
 from lamina.families.resourcegraph.definitions.revision_object import adoptions, is_behind
@@ -49,10 +52,12 @@ def _teardown(view: View, definition: Obj) -> Plan:
     crd = view.crd
     is_own = crd is not None and not conflict(crd, view.name) and not meta.is_deleting(crd)
     deletions = [delete(crd)] if crd is not None and is_own and view.options.deletes_definitions else []
+    counted = (counters.deleted(definition),)
+    released = tuple(replace(one, counters=counted) for one in _released([definition]))
     stages = (
         Stage("delete the CRD", tuple(deletions)),
         Stage("release the revisions", _released([one.obj for one in view.revisions])),
-        Stage("release the definition", _released([definition])),
+        Stage("release the definition", released),
     )
     return Plan(stages=tuple(one for one in stages if one.actions), because="the definition is being deleted")
 
@@ -64,5 +69,5 @@ def _release_former(revisions: Sequence[Obj], report: Sequence[Stage]) -> Plan:
     return Plan(stages=tuple(one for one in stages if one.actions), because=_COLLECTED)
 
 
-def _released(objects: Sequence[Obj]) -> tuple[Action, ...]:
+def _released(objects: Sequence[Obj]) -> tuple[Patch, ...]:
     return tuple(remove_finalizer(one, FINALIZER) for one in objects if is_held(one, FINALIZER))

@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.model.plan import Stage, delete, remove_finalizer
 from lamina.core.model.queries import Answers
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions import events
 from lamina.families.resourcegraph.definitions.queried import live_needed
 from lamina.families.resourcegraph.definitions.view import Revision, View
@@ -47,7 +49,9 @@ def pruning(view: View, needed: Collection[int], answers: Answers, now: datetime
     if not confirmed:
         return Pruning()
     actions = tuple(
-        remove_finalizer(one.obj, FINALIZER) if meta.is_deleting(one.obj) else delete(one.obj)
+        remove_finalizer(one.obj, FINALIZER)
+        if meta.is_deleting(one.obj)
+        else replace(delete(one.obj), counters=(counters.pruned(),))
         for one in confirmed
     )
     news = tuple(

@@ -10,6 +10,7 @@ from lamina.core.model.plan import Create, Patch, Plan, Stage, change_metadata
 from lamina.core.model.queries import Answers, Found, Listed, Read, ReadAll
 from lamina.core.ownership.controller_ref import controlled
 from lamina.core.rollout.revision import CHANGE_CAUSE
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.api import content
 from lamina.families.resourcegraph.definitions import events
 from lamina.families.resourcegraph.definitions.queried import answer, require
@@ -105,7 +106,11 @@ def creation(view: View, graph: Graph, content_from: int, mode: str, answers: An
     cause = _change_cause(view, read.obj, content_from)
     revision = new_revision(read.obj, number, content_from=content_from, mode=mode, change_cause=cause)
     news = events.published(view.definition, revision, content_from, graph, now)
-    stages = (Stage("create the revision", (Create(obj=revision),)), Stage("emit events", tuple(news)))
+    counted = [counters.issued(revision)]
+    if content_from:
+        counted.append(counters.rolled_back(counters.DEFINITION, counters.RESTORED))
+    made = Create(obj=revision, counters=tuple(counted))
+    stages = (Stage("create the revision", (made,)), Stage("emit events", tuple(news)))
     return Plan(stages=stages, because=f"creating revision {number}, {meta.name(revision)}")
 
 

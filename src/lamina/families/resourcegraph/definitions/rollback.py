@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from lamina.core.model.plan import Emit, Plan, Replace, Stage
 from lamina.core.model.queries import Answers, DryRun, Found, Read, Refused
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions import events
 from lamina.families.resourcegraph.definitions.findings import Finding
 from lamina.families.resourcegraph.definitions.queried import Instances, Unanswered, answer
@@ -66,9 +67,10 @@ def step(view: View, instances: Instances, answers: Answers, now: datetime) -> P
 
 def ended(view: View, result: Result, now: datetime) -> Plan:
     """Return what removes the annotation of a rollback whose result is reported, and reverts an edit if that is it."""
+    counted = counters.rolled_back(counters.DEFINITION, result.finding.reason)
     stages = (
         Stage("emit events", (events.rolled_back(view.definition, result.finding, now),)),
-        Stage("end the rollback", (Replace(obj=result.restored),)),
+        Stage("end the rollback", (Replace(obj=result.restored, counters=(counted,)),)),
     )
     return Plan(stages=stages, because=f"{result.finding.reason}: {result.finding.message}")
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.model.plan import Patch, Stage, set_status
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions import events
 from lamina.families.resourcegraph.definitions.findings import (
     DEPENDENTS,
@@ -217,11 +219,17 @@ def stages(view: View, report: Report, now: datetime) -> Iterator[Stage]:
     yield from _written("write the statuses of revisions", statuses)
 
 
+def status_patch(obj: Obj, status: Obj) -> Patch | None:
+    """Return the write of the status of a definition or of a revision, which is counted; None where nothing differs."""
+    patch = set_status(obj, status)
+    return patch and replace(patch, counters=tuple(counters.of_definition(obj, status)))
+
+
 def _written(name: str, statuses: Sequence[tuple[Obj, Made]]) -> Iterator[Stage]:
     at_once: list[Patch] = []
     counted: list[Patch] = []
     for obj, status in statuses:
-        patch = set_status(obj, status)
+        patch = status_patch(obj, status)
         if patch is not None:
             (counted if _differ_in_counts(obj.get("status") or {}, status) else at_once).append(patch)
     if at_once:

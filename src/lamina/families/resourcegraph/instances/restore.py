@@ -13,8 +13,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from lamina.core.model.plan import Plan, Replace, Stage, change
 from lamina.core.model.queries import Answers, DryRun, Found, Query, Refused
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions.findings import ROLLED_BACK, Finding
 from lamina.families.resourcegraph.instances import status
 from lamina.families.resourcegraph.instances.input_revisions import InputRevision, numbered
@@ -58,12 +61,13 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan | None:
     if finding.reason == _FAILED:
         return Plan(because=finding.message, requeue_after=_LATER)
     if wanted is not None:
-        name, action = "restore the spec", Replace(obj=wanted)
+        counted = (counters.rolled_back(counters.INSTANCE, counters.RESTORED),)
+        name, action = "restore the spec", Replace(obj=wanted, counters=counted)
         return Plan(stages=(Stage(name, (action,)),), because=finding.message)
     removed = {"metadata": {"annotations": {ROLLBACK_INPUT: None, ROLLBACK_SCOPE: None}}}
-    return Plan(
-        stages=(Stage("remove the annotation", (change(view.obj, removed),)),), because=finding.message
-    )
+    counted = (counters.rolled_back(counters.INSTANCE, finding.reason),)
+    ended = replace(change(view.obj, removed), counters=counted)
+    return Plan(stages=(Stage("remove the annotation", (ended,)),), because=finding.message)
 
 
 def _is_reported(view: View, finding: Finding) -> bool:

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from lamina.core.model.plan import Action, set_status
+from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions.findings import Finding
 from lamina.families.resourcegraph.instances.built_in import (
     GRAPH_RESOLVED,
@@ -115,4 +118,5 @@ def write(obj: Obj, status: Obj, now: datetime, *, pin: int = 0) -> tuple[Action
     patch = set_status(obj, status)
     if patch is None:
         return ()
+    patch = replace(patch, counters=tuple(counters.of_instance(obj, status)))
     return (patch, *transitions(obj, status, now), *((pinned(obj, pin, now),) if pin else ()))
