@@ -10,13 +10,17 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from lamina.cli.commands.run import run
 from lamina.core.model.family import Family
+from lamina.core.model.plan import Create
 from lamina.core.model.queries import Call, CallOrigin
 from lamina.families.objectset.labels import API_VERSION
 from lamina.families.objectset.sets.status import gauges
+from lamina.families.resourcegraph import counters
 from lamina.objects import meta
 from lamina.objects.types import Obj
 from lamina.runtime.metrics.prometheus import Metrics
+from lamina.simulation import planned
 from tests.docs import states
+from tests.unit.families.resourcegraph.definitions.clusters import APP, Definitions, app, instance
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "metacontroller.md").read_text()
@@ -77,12 +81,30 @@ def series() -> dict[str, list[str]]:
     }
 
 
+def count_graphs(metrics: Metrics) -> None:
+    """Count what the family of resource graphs has metrics for."""
+    there = Definitions()
+    there.apply(app(), instance("a1"))
+    metrics.of("definitions").gauges(APP, planned(there.cluster, there.controller, APP).gauges)
+    changed = {"state": "other"}
+    found = [
+        counters.issued(there.revision(1)),
+        counters.pruned(),
+        counters.deleted(there.app),
+        counters.rolled_back(counters.DEFINITION, counters.RESTORED),
+        *counters.of_definition(there.app, changed),
+        *counters.of_instance(there.instance("a1"), changed),
+    ]
+    metrics.of("definitions").wrote(Create(obj=there.app, counters=tuple(found)))
+
+
 def test_everything_that_is_counted_is_on_the_page_with_its_labels_and_nothing_else_is() -> None:
     metrics = Metrics()
     for hook in HOOKS:
         origin = CallOrigin("metacontroller", "CompositeController", "cc")
         metrics.calls.began(Call(url="http://hook", body=b"", seconds=1.0, purpose=hook, origin=origin))
     metrics.of("objectset").gauges(meta.ref(SET), tuple(gauges(SET)))
+    count_graphs(metrics)
     registered = metrics.registry._collector_to_names
     known = {
         f"{one._name}{'_total' if isinstance(one, Counter) else ''}": sorted(one._labelnames)
