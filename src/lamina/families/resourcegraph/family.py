@@ -28,4 +28,6 @@ def family(options: Options = DEFAULTS) -> Family:
         pin=pin,
         plan=partial(preview.plan, options, found.graphs),
         rights=rights,
+        # Instances follow the current revision of their definition, which upstream's CRD does not declare.
+        required_status_fields={"resourcegraphdefinitions.kro.run": ("status.currentRevision",)},
     )

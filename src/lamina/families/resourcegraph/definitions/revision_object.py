@@ -48,8 +48,13 @@ def number_in_name(definition: str, revision: Obj) -> int:
 
 
 def issued(status: Obj, numbers: Sequence[int]) -> int:
-    """Return the highest number that was ever issued, by the status of a definition and by its revisions."""
-    return max(status.get("currentRevision") or 0, status.get("lastIssuedRevision") or 0, *numbers, 0)
+    """
+    Return the highest number that was ever issued, by the status of a definition and by its revisions.
+
+    What upstream has issued are revisions of its own, which it lists in no history.
+    """
+    last = status.get("lastIssuedRevision") if "revisionHistory" in status else 0
+    return max(status.get("currentRevision") or 0, last or 0, *numbers, 0)
 
 
 def last_issued(view: View) -> int:

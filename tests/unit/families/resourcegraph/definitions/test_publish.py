@@ -7,6 +7,7 @@ from lamina.families.resourcegraph.definitions.controller import definitions
 from lamina.families.resourcegraph.definitions.revision_object import issued, new_revision, number_in_name
 from lamina.families.resourcegraph.labels import API_VERSION
 from lamina.objects import meta
+from lamina.objects.types import Obj
 from tests.unit.families.resourcegraph.definitions.clusters import (
     APP,
     DEFINITION_KIND,
@@ -237,14 +238,26 @@ def test_numbers_are_not_used_again_where_all_revisions_are_gone(there: Definiti
         ({}, [], 0),
         ({}, [1, 2], 2),
         ({"currentRevision": 5}, [1, 2], 5),
-        ({"lastIssuedRevision": 7, "currentRevision": 5}, [6], 7),
-        ({"lastIssuedRevision": 7}, [9], 9),
+        ({"lastIssuedRevision": 7, "currentRevision": 5, "revisionHistory": []}, [6], 7),
+        ({"lastIssuedRevision": 7, "revisionHistory": []}, [9], 9),
+        # As upstream leaves it, whose revisions are objects of its own.
+        ({"lastIssuedRevision": 7}, [], 0),
     ],
 )
 def test_the_highest_number_issued_is_that_of_the_status_or_of_a_revision(
-    status: dict[str, int], numbers: list[int], highest: int
+    status: Obj, numbers: list[int], highest: int
 ) -> None:
     assert issued(status, numbers) == highest
+
+
+def test_the_first_revision_of_a_definition_that_upstream_has_served_is_number_one() -> None:
+    there = Definitions()
+    there.cluster.create(app())
+    there.cluster.patch(APP, {"status": {"state": "Active", "lastIssuedRevision": 4}}, subresource="status")
+    there.run()
+
+    assert there.numbers == [1]
+    assert (there.status["currentRevision"], there.status["lastIssuedRevision"]) == (1, 1)
 
 
 @pytest.mark.check("RG-75")
