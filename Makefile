@@ -52,7 +52,7 @@ test: check
 	$(call PYTEST,--ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads,$(JOBS))
 
 conformance: $(READY)
-	$(BIN)/python -m tests.bed build real kubectl
+	$(BIN)/python -m tests.bed build real kubectl kro
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call PYTEST,tests/conformance tests/client tests/scenarios --ignore=tests/conformance/cel,$(REAL_JOBS))
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34; $(call PYTEST,tests/conformance/checks,$(REAL_JOBS))
 	@# On the embedded server: kubectl is another process, so these tests depend on the load of the machine.

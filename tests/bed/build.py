@@ -109,6 +109,7 @@ FAMILIES: dict[str, tuple[Artefact, ...]] = {
     "kubectl": (KUBECTL_35, KUBECTL_34),
     "e2e": (E2E,),
     "load": (LOAD_GENERATOR,),
+    "kro": (KRO,),
     "originals": (OCM_HUB, KRO),
 }
 
