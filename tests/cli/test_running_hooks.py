@@ -60,7 +60,7 @@ def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) ->
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
-    role, binding = said(lamina, "rbac", str(file), "--account", "ops/robot")
+    account, role, binding, *_ = said(lamina, "rbac", str(file), "--account", "ops/robot")
 
     allowed = {(rule["apiGroups"][0], resource): rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}  # fmt: skip
     assert allowed["", "configmaps"] == ["get", "list", "watch", "create", "patch", "delete"]
@@ -68,7 +68,49 @@ def test_rbac_prints_the_least_role_of_a_file(lamina: Lamina, tmp_path: Path) ->
     assert allowed["ctl.example.com", "sets/status"] == ["patch"]
     assert ("", "secrets") not in allowed and ("", "pods") not in allowed
     assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "ops", "name": "robot"}]
-    assert next(yaml.safe_load_all(lamina("rbac", str(file)).stdout))["kind"] == "ClusterRole"
+    assert (account["kind"], account["metadata"]) == ("ServiceAccount", {"name": "robot", "namespace": "ops"})
+    assert next(yaml.safe_load_all(lamina("rbac", str(file)).stdout))["kind"] == "ServiceAccount"
+
+
+def test_rbac_limits_leases_to_their_names_in_their_namespace(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    made = said(
+        lamina, "rbac", str(file), "--families", "metacontroller", "--shards", "2", "--lease-name", "mc"
+    )
+
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert [
+        (one["kind"], one["metadata"].get("namespace"), rule)
+        for one in made
+        for rule in one.get("rules", ())
+        if "leases" in rule["resources"]
+    ] == [
+        ("Role", "default", {**leases, "verbs": ["create"]}),
+        ("Role", "default", {**leases, "verbs": ["get", "update"], "resourceNames": ["mc-0", "mc-1"]}),
+    ]
+    bound = [one for one in made if one["kind"] == "RoleBinding"]
+    assert [one["subjects"] for one in bound] == [
+        [{"kind": "ServiceAccount", "namespace": "default", "name": "lamina"}]
+    ]
+
+
+def test_rbac_says_what_is_missing_where_there_is_no_cluster(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    done = lamina("rbac", str(file))
+
+    assert "not included: the controllers on the cluster, because no cluster is configured" in done.stderr
+    assert "no cluster is configured" in lamina("rbac", code=1).stderr
+
+
+@pytest.mark.parametrize("account", ["robot", "/robot", "ops/", "ops/a/b"])
+def test_rbac_refuses_what_is_no_service_account(lamina: Lamina, account: str) -> None:
+    refused = lamina("rbac", "--service-account", account, code=1).stderr
+
+    assert f"--service-account: expected NAMESPACE/NAME, got {account!r}" in refused
 
 
 @pytest.mark.parametrize("flag", ["--aggregate-roles", "--people"])
@@ -107,7 +149,9 @@ def test_rbac_is_told_how_it_is_run(lamina: Lamina, tmp_path: Path) -> None:
     file.write_text(HOOKS)
 
     options = ("--families", "manifestwork", "--no-scheduler", "--webhook", "--lease-namespace", "ops")
-    role, _, at_home, binding = said(lamina, "rbac", str(file), *options, "--account", "default/robot")
+    _, role, _, at_home, binding = said(
+        lamina, "rbac", str(file), *options, "--service-account", "default/robot"
+    )
 
     resources = {resource.partition("/")[0] for rule in role["rules"] for resource in rule["resources"]}
     assert not resources & {
@@ -130,7 +174,7 @@ def test_rbac_lets_a_webhook_be_changed_only_where_a_family_registers_it(
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
-    role, *_ = said(lamina, "rbac", str(file), "--families", families, "--webhook")
+    _, role, *_ = said(lamina, "rbac", str(file), "--families", families, "--webhook")
 
     rules = [one for one in role["rules"] if "validatingwebhookconfigurations" in one["resources"]]
     assert [one["verbs"] for one in rules if "resourceNames" not in one] == [["create"]]
@@ -156,13 +200,42 @@ def test_rbac_reads_the_controllers_on_the_cluster(lamina: Lamina) -> None:
     assert api.post(CONTROLLERS, {**kind, "metadata": {"name": "made-by-hand"}, "spec": spec}).code == 201
 
     done = lamina("rbac", "-o", "json")
-    rules = json.loads(done.stdout)["items"][0]["rules"]
+    rules = json.loads(done.stdout)["items"][1]["rules"]
 
     assert any("deployments" in rule["resources"] and "create" in rule["verbs"] for rule in rules)
     assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"], "resourceNames": ["token"]} in rules  # fmt: skip
     assert "not included: the objects that customize hook https://hook/customize selects" in done.stderr
-    related = json.loads(lamina("rbac", "--related", "v1/services", "-o", "json").stdout)["items"][0]["rules"]
+    related = json.loads(lamina("rbac", "--related", "v1/services", "-o", "json").stdout)["items"][1]["rules"]
     assert any("services" in rule["resources"] for rule in related)
+
+
+def test_rbac_has_the_controllers_of_a_file_and_those_on_the_cluster(lamina: Lamina, tmp_path: Path) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0")
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    api = api_of(Path(running["kubeconfig"]), lamina.home)
+    kind = {"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController"}
+    hooks = {"sync": {"webhook": {"url": "https://hook/sync"}}}
+
+    def on_the_cluster(name: str, child: str) -> None:
+        spec = {
+            "parentResource": {"apiVersion": "ctl.example.com/v1", "resource": "sets"},
+            "childResources": [{"apiVersion": "apps/v1", "resource": child}],
+            "hooks": hooks,
+        }
+        assert api.post(CONTROLLERS, {**kind, "metadata": {"name": name}, "spec": spec}).code == 201
+
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+    on_the_cluster("made-by-hand", "deployments")
+    on_the_cluster("maps", "statefulsets")
+
+    _, role, *_ = said(lamina, "rbac", str(file))
+
+    written = {
+        resource for rule in role["rules"] if "create" in rule["verbs"] for resource in rule["resources"]
+    }
+    assert {"configmaps", "deployments"} <= written
+    assert "statefulsets" not in written, "the file replaces the controller of that name"
 
 
 def test_run_applies_the_controllers_of_a_file_runs_their_hooks_and_follows_its_changes(

@@ -17,6 +17,7 @@ from lamina.families.registry import chosen
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
 from lamina.objects import meta
+from lamina.objects.types import Ref
 from lamina.runtime.hooks.client import HookClient
 from tests.bed.either import start_server
 from tests.bed.fixtures import chosen_server
@@ -105,12 +106,10 @@ async def account(admin: Client, access: Access, file: Path) -> Access:
     """Make an account with the printed role, and return how to be it."""
     printed = await asyncio.to_thread(CliRunner().invoke, rbac, [str(file), "-o", "json"])
     assert printed.exit_code == 0, printed.output
-    named = {"name": "lamina", "namespace": "default"}
-    made = await admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named})
     for obj in json.loads(printed.stdout)["items"]:
         await admin.create(obj)
     token = await admin.post(
-        meta.ref(made),
+        Ref("v1", "ServiceAccount", "default", "lamina"),
         {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
         subresource="token",
     )

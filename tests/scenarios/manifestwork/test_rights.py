@@ -182,12 +182,10 @@ async def account(admin: Client, access: Access, kubeconfig: Path) -> Access:
     ]
     printed = await asyncio.to_thread(CliRunner().invoke, rbac, arguments)
     assert printed.exit_code == 0, printed.output
-    named = {"name": "lamina", "namespace": "default"}
-    made = await admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named})
     for obj in json.loads(printed.stdout)["items"]:
         await admin.create(obj)
     token = await admin.post(
-        meta.ref(made),
+        Ref("v1", "ServiceAccount", "default", "lamina"),
         {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
         subresource="token",
     )

@@ -1,4 +1,4 @@
-"""`lamina rbac`: prints the minimal RBAC roles for the configured controllers."""
+"""`lamina rbac`: prints the minimal RBAC roles for the configured controllers, with a service account that has them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import click
 import yaml
 
 from lamina.admission.ca import Secrets
-from lamina.cli.options.cluster_flags import cluster_options, load_access, with_client
+from lamina.cli.options.cluster_flags import NoCluster, cluster_options, load_access, with_client
 from lamina.client.client import Client
 from lamina.core.model.family import Family
 from lamina.core.rbac import Rights
+from lamina.core.roles import Subject, bound, role, service_account
 from lamina.errors import NotFound, SettingsError, UnknownKind
 from lamina.families.registry import FamilyOptions, agents, chosen
 from lamina.hooks.sdk import GROUP, PLURALS
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
+from lamina.objects import meta
 from lamina.objects.types import Made
-
-_RBAC = "rbac.authorization.k8s.io"
+from lamina.runtime.controller.leader_election import lease_names
 
 
 @click.command()
@@ -46,9 +47,28 @@ _RBAC = "rbac.authorization.k8s.io"
 )
 @click.option(
     "--lease-namespace",
+    "--leader-election-namespace",
+    "lease_namespace",
     metavar="NAME",
     default="",
-    help="Namespace of the Leases of `lamina run`. Default: that of the account.",
+    help="Namespace of the Leases of `lamina run`. Default: that of the service account.",
+)
+@click.option(
+    "--lease-name",
+    "--leader-election-id",
+    "lease_name",
+    metavar="NAME",
+    default="lamina",
+    show_default=True,
+    help="Name of the Lease, as for `lamina run`.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of shards, each with a Lease, as for `lamina run`.",
 )
 @click.option(
     "--agent",
@@ -61,13 +81,15 @@ _RBAC = "rbac.authorization.k8s.io"
     help="Add roles that aggregate to view, edit and admin, for users of the families' kinds.",
 )
 @click.option("--people", is_flag=True, hidden=True, help="Old name of --aggregate-roles.")
-@click.option("--name", metavar="NAME", default="lamina", show_default=True, help="Name of the role.")
+@click.option("--name", metavar="NAME", default="lamina", show_default=True, help="Name of the roles.")
 @click.option(
+    "--service-account",
     "--account",
+    "account",
     metavar="NAMESPACE/NAME",
     default="default/lamina",
     show_default=True,
-    help="Service account to bind.",
+    help="Service account to print and to bind.",
 )
 @click.option("-o", "output", type=click.Choice(["yaml", "json"]), default="yaml", help="Output format.")
 @cluster_options
@@ -79,6 +101,8 @@ def rbac(
     webhook: bool,
     scheduler: bool,
     lease_namespace: str,
+    lease_name: str,
+    shards: int,
     agent: str | None,
     aggregate_roles: bool,
     people: bool,
@@ -89,15 +113,18 @@ def rbac(
     context: str,
 ) -> None:
     """
-    Print the minimal ClusterRole for `lamina run`, and its binding.
+    Print a service account for `lamina run`, with the roles that it needs and their bindings.
 
-    The rights follow from the controllers that HOOKS.PY declare or, without
-    files, from the controllers on the cluster.
+    `lamina rbac --service-account NAMESPACE/NAME | kubectl apply -f -` is sufficient
+    where the namespace exists. The rights follow from the controllers that HOOKS.PY
+    declare and from those on the cluster. Leases and the webhook's Secret are in
+    Roles of their namespace.
     """
+    subject = _subject(account)
     if agent is not None:
         if not agent:
             raise click.BadParameter("expected the name of a cluster, got an empty one", param_hint="--agent")
-        _print(_agent_roles(agent, name, account), output)
+        _print(_agent_roles(agent, name, subject), output)
         click.echo(
             f"not included: the agent's rights on its own cluster, which are {agents().local_rights}",
             err=True,
@@ -105,12 +132,7 @@ def rbac(
         return
     selected = chosen(families, FamilyOptions(schedules=scheduler, registers=scheduler))
     needed = _base_rights(install, bool(hooks))
-    if hooks:
-        needed.join(_family_rights(selected, asyncio.run(_declared_controllers(hooks))))
-    else:
-        needed.join(
-            with_client(load_access(kubeconfig, context), lambda client: _cluster_rights(client, selected))
-        )
+    needed.join(_family_rights(selected, _controllers(hooks, selected, kubeconfig, context)))
     for resource in related:
         api_version, _, plural = resource.rpartition("/")
         if not api_version:
@@ -120,9 +142,11 @@ def rbac(
         click.echo(f"not included: {'; '.join(needed.notes)} (add them with --related)", err=True)
     if webhook:
         needed.join(_webhook_rights(selected))
-    objects = _bound(needed, {"name": name}, "ClusterRole", account)
+    own = lease_namespace or subject.namespace
+    inside = _lease_rights(lease_names(lease_name, shards))
     if webhook:
-        objects += _webhook_roles(name, account, lease_namespace)
+        inside.join(_secret_rights(own))
+    objects = [service_account(subject), *bound(needed, name, subject), *bound(inside, name, subject, own)]
     if aggregate_roles or people:
         objects += _user_roles(selected, name)
     _print(objects, output)
@@ -136,15 +160,40 @@ def _print(objects: list[Made], output: str) -> None:
 
 
 def _base_rights(install: bool, declares: bool) -> Rights:
-    """Return the rights that `lamina run` needs whatever the families."""
+    """Return the rights on the cluster that `lamina run` needs whatever the families."""
     needed = Rights()
     needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
-    needed.add("coordination.k8s.io", ("leases",), ("get", "create", "update"))
     if install:
         needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("create", "patch"))
     if declares:
         needed.add(GROUP, PLURALS, ("get", "create", "patch", "delete"))
     return needed
+
+
+def _lease_rights(names: Sequence[str]) -> Rights:
+    """Return the rights of leader election, in the namespace of its Leases."""
+    needed = Rights()
+    # A request to create has no name that a rule could be restricted to.
+    needed.add("coordination.k8s.io", ("leases",), ("create",))
+    needed.add("coordination.k8s.io", ("leases",), ("get", "update"), names=names)
+    return needed
+
+
+def _controllers(
+    hooks: tuple[Path, ...], families: Sequence[Family], kubeconfig: Path | None, context: str
+) -> list[Made]:
+    """Return the controllers that files declare, and those on the cluster, if one is configured, that they do not."""
+    declared = asyncio.run(_declared_controllers(hooks)) if hooks else []
+    try:
+        access = load_access(kubeconfig, context)
+    except NoCluster:
+        if not hooks:
+            raise
+        click.echo("not included: the controllers on the cluster, because no cluster is configured", err=True)
+        return declared
+    replaced = {meta.ref(one) for one in declared}
+    found = with_client(access, lambda client: _cluster_controllers(client, families))
+    return [*declared, *(one for one in found if meta.ref(one) not in replaced)]
 
 
 def _family_rights(families: Sequence[Family], objects: list[Made]) -> Rights:
@@ -163,8 +212,8 @@ async def _declared_controllers(files: tuple[Path, ...]) -> list[Made]:
         await hooks.close()
 
 
-async def _cluster_rights(client: Client, families: Sequence[Family]) -> Rights:
-    """Return the rights of the controllers on a cluster; kinds that it does not serve have no controllers."""
+async def _cluster_controllers(client: Client, families: Sequence[Family]) -> list[Made]:
+    """Return the objects of the families on a cluster; kinds that it does not serve have none."""
     found: list[Made] = []
     for family in families:
         for definition in family.definitions():
@@ -174,7 +223,7 @@ async def _cluster_rights(client: Client, families: Sequence[Family]) -> Rights:
                 found += (await client.list(kind)).items
             except (UnknownKind, NotFound):
                 continue
-    return _family_rights(families, found)
+    return found
 
 
 def _webhook_rights(families: Sequence[Family]) -> Rights:
@@ -189,46 +238,28 @@ def _webhook_rights(families: Sequence[Family]) -> Rights:
     return needed
 
 
-def _webhook_roles(name: str, account: str, namespace: str) -> list[Made]:
-    """Return the Role, and its binding, for the Secret of the webhook's certificate authority."""
-    namespace = namespace or _parse_account(account)[0]
+def _secret_rights(namespace: str) -> Rights:
+    """Return the rights on the Secret of the webhook's certificate authority, in its namespace."""
     needed = Rights()
     needed.add("", ("secrets",), ("create",))
     needed.add("", ("secrets",), ("get",), names=(Secrets(namespace=namespace).name,))
-    return _bound(needed, {"name": name, "namespace": namespace}, "Role", account)
+    return needed
 
 
-def _agent_roles(cluster: str, name: str, account: str) -> list[Made]:
+def _agent_roles(cluster: str, name: str, subject: Subject) -> list[Made]:
     """Return the roles of an agent on its hub, and their bindings."""
     role_name = f"{name}-agent-{cluster}"
     cluster_wide, namespaced = agents().rights(cluster)
-    return [
-        *_bound(cluster_wide, {"name": role_name}, "ClusterRole", account),
-        *_bound(namespaced, {"name": role_name, "namespace": cluster}, "Role", account),
-    ]
+    return [*bound(cluster_wide, role_name, subject), *bound(namespaced, role_name, subject, cluster)]
 
 
-def _bound(needed: Rights, metadata: Made, kind: str, account: str) -> list[Made]:
-    """Return a role and its binding to an account."""
-    namespace, account_name = _parse_account(account)
-    role: Made = {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": needed.rules()}
-    binding: Made = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": metadata["name"]},
-        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account_name}],
-    }
-    return [role, binding]
-
-
-def _parse_account(account: str) -> tuple[str, str]:
+def _subject(account: str) -> Subject:
     namespace, slash, name = account.partition("/")
-    if not slash or not name:
+    if not slash or not namespace or not name or "/" in name:
         raise SettingsError(
-            f"--account: expected NAMESPACE/NAME, got {account!r}", hint="for example default/lamina"
+            f"--service-account: expected NAMESPACE/NAME, got {account!r}", hint="for example default/lamina"
         )
-    return namespace, name
+    return Subject(kind="ServiceAccount", namespace=namespace, name=name)
 
 
 def _user_roles(families: Sequence[Family], name: str) -> list[Made]:
@@ -243,15 +274,11 @@ def _user_roles(families: Sequence[Family], name: str) -> list[Made]:
                 if definition["metadata"]["name"] in family.user_definitions:
                     edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
     return [
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {
-                "name": f"{name}-{suffix}",
-                "labels": {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in roles},
-            },
-            "rules": rights.rules(),
-        }
+        role(
+            rights,
+            f"{name}-{suffix}",
+            labels={f"rbac.authorization.k8s.io/aggregate-to-{one}": "true" for one in roles},
+        )
         for suffix, rights, roles in (
             ("view", view, ("view", "edit", "admin")),
             ("edit", edit, ("edit", "admin")),

@@ -29,6 +29,10 @@ _FROM_ENVIRONMENT = (
 )
 
 
+class NoCluster(SettingsError):
+    """Neither a flag, the environment nor a file of the user names a cluster."""
+
+
 def cluster_options(command: Command) -> Command:
     """Add the options that select a cluster."""
     for option in (
@@ -106,7 +110,7 @@ def load_access(kubeconfig: Path | None, context: str) -> Access:
     usual = Path.home() / ".kube" / "config"
     if usual.exists():
         return read_kubeconfig(usual, context)
-    raise SettingsError(
+    raise NoCluster(
         "no cluster is configured",
         hint="start one with `lamina up`, or name one with --kubeconfig FILE",
     )

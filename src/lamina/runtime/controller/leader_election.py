@@ -86,7 +86,7 @@ class LeaderElection:
         self._shards = [_Shard(number, self._ref(number)) for number in range(config.shards)]
 
     def _ref(self, number: int) -> Ref:
-        name = self._config.name if self._config.shards == 1 else f"{self._config.name}-{number}"
+        name = lease_names(self._config.name, self._config.shards)[number]
         return Ref("coordination.k8s.io/v1", "Lease", self._config.namespace, name)
 
     def holds(self, uid: str) -> bool:
@@ -213,6 +213,11 @@ class LeaderElection:
                 if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
                     spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
                     await self._client.update({**lease, "spec": spec}, manager=self._config.name)
+
+
+def lease_names(name: str, shards: int) -> tuple[str, ...]:
+    """Return the names of the Leases, by the numbers of their shards."""
+    return (name,) if shards == 1 else tuple(f"{name}-{number}" for number in range(shards))
 
 
 def shard_of(uid: str, shards: int) -> int:
