@@ -96,6 +96,35 @@ def test_rbac_limits_leases_to_their_names_in_their_namespace(lamina: Lamina, tm
     ]
 
 
+def test_rbac_has_the_leases_of_originals_where_their_namespace_exists(
+    lamina: Lamina, tmp_path: Path
+) -> None:
+    lamina("up", "--detach", "--ephemeral", "--port", "0", "--families", "none")
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    api = api_of(Path(running["kubeconfig"]), lamina.home)
+    api.post(
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metacontroller"}},
+    )
+    file = tmp_path / "hooks.py"
+    file.write_text(HOOKS)
+
+    done = lamina("rbac", str(file), "--families", "metacontroller,resourcegraph", "-o", "json")
+
+    made = json.loads(done.stdout)["items"]
+    roles = {one["metadata"]["namespace"]: one["rules"] for one in made if one["kind"] == "Role"}
+    assert roles.keys() == {"default", "metacontroller"}
+    assert [rule.get("resourceNames") for rule in roles["metacontroller"]] == [None, ["metacontroller"]]
+    assert (
+        "not included: the Leases of originals in kro-system, because the namespace does not" in done.stderr
+    )
+    (cluster,) = [one["rules"] for one in made if one["kind"] == "ClusterRole"]
+    named = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
+    assert {**named, "resourceNames": ["kro-system", "metacontroller"]} in cluster
+    off = said(lamina, "rbac", str(file), "--families", "metacontroller", "--no-upstream-lease")
+    assert [one["metadata"].get("namespace") for one in off if one["kind"] == "Role"] == ["default"]
+
+
 def test_rbac_says_what_is_missing_where_there_is_no_cluster(lamina: Lamina, tmp_path: Path) -> None:
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
@@ -148,7 +177,8 @@ def test_rbac_is_told_how_it_is_run(lamina: Lamina, tmp_path: Path) -> None:
     file = tmp_path / "hooks.py"
     file.write_text(HOOKS)
 
-    options = ("--families", "manifestwork", "--no-scheduler", "--webhook", "--lease-namespace", "ops")
+    options = ["--families", "manifestwork", "--no-scheduler", "--webhook", "--lease-namespace", "ops"]
+    options.append("--no-upstream-lease")
     _, role, _, at_home, binding = said(
         lamina, "rbac", str(file), *options, "--service-account", "default/robot"
     )

@@ -14,7 +14,8 @@ from lamina.app import App
 from lamina.client.client import Client
 from lamina.errors import NotFound, Unreachable
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.controller.leader_election import LeaderElection, LeaseConfig, shard_of
+from lamina.runtime.controller.leader_election import LeaderElection, shard_of
+from lamina.runtime.controller.leader_election_lock import LeaseConfig
 from lamina.testing.waiting import eventually
 from tests.runtime.cluster import embedded
 

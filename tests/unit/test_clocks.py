@@ -46,6 +46,8 @@ WALL = {
     "runtime/hooks/client.py": "the timeout of a webhook, and how long its answer is cached",
     "runtime/cache/discovery.py": "the interval of discovery",
     "runtime/controller/leader_election.py": "leases between processes",
+    "runtime/controller/leader_election_lock.py": "leases between processes",
+    "runtime/controller/leader_election_upstream.py": "leases between processes",
     "runtime/controller/manager.py": "yields to other tasks",
     "runtime/metrics/prometheus.py": "durations for metrics",
     "runtime/hooks/http.py": "durations for metrics",

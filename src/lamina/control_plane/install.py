@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Protocol
 
 from lamina.client.client import Client
@@ -51,12 +52,23 @@ def build_manager(
     lead: Leadership | None = None,
     meters: Callable[[str], Recorder] = lambda name: Recorder(),
     *,
+    leads: Mapping[str, Leadership] = MappingProxyType({}),
     events: TokenBuckets | None = None,
     discovery_period: float = DISCOVERY_PERIOD,
 ) -> Manager:
-    """Return a manager of the controllers of families; `run` starts it."""
+    """
+    Return a manager of the controllers of families; `run` starts it.
+
+    `leads` are the leaderships of families, by their names, where they are not `lead`.
+    """
     controllers = [controller for family in families for controller in family.controllers]
     sources = [source for family in families for source in family.sources]
+    of_parts = {
+        id(part): leads[family.name]
+        for family in families
+        if family.name in leads
+        for part in (*family.controllers, *family.sources)
+    }
     return Manager(
         client,
         controllers,
@@ -66,6 +78,7 @@ def build_manager(
         caller,
         lead,
         meters,
+        lead_of=lambda part: of_parts.get(id(part), lead),
         events=events,
         discovery_period=discovery_period,
     )

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 import yaml
 
 from lamina.admission.ca import Secrets
 from lamina.cli.options.cluster_flags import NoCluster, cluster_options, load_access, with_client
+from lamina.cli.options.upstream_flags import stated_namespaces, upstream_leases, upstream_options
 from lamina.client.client import Client
 from lamina.core.model.family import Family
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.core.rbac import Rights
 from lamina.core.roles import Subject, bound, role, service_account
 from lamina.errors import NotFound, SettingsError, UnknownKind
@@ -22,7 +26,7 @@ from lamina.hooks.sdk import GROUP, PLURALS
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
 from lamina.objects import meta
-from lamina.objects.types import Made
+from lamina.objects.types import Made, Ref
 from lamina.runtime.controller.leader_election import lease_names
 
 
@@ -70,6 +74,7 @@ from lamina.runtime.controller.leader_election import lease_names
     show_default=True,
     help="Number of shards, each with a Lease, as for `lamina run`.",
 )
+@upstream_options
 @click.option(
     "--agent",
     metavar="CLUSTER",
@@ -111,6 +116,7 @@ def rbac(
     output: str,
     kubeconfig: Path | None,
     context: str,
+    **upstream: Any,
 ) -> None:
     """
     Print a service account for `lamina run`, with the roles that it needs and their bindings.
@@ -118,7 +124,8 @@ def rbac(
     `lamina rbac --service-account NAMESPACE/NAME | kubectl apply -f -` is sufficient
     where the namespace exists. The rights follow from the controllers that HOOKS.PY
     declare and from those on the cluster. Leases and the webhook's Secret are in
-    Roles of their namespace.
+    Roles of their namespace; those of the families' originals are included where
+    their namespace exists.
     """
     subject = _subject(account)
     if agent is not None:
@@ -131,8 +138,10 @@ def rbac(
         )
         return
     selected = chosen(families, FamilyOptions(schedules=scheduler, registers=scheduler))
-    needed = _base_rights(install, bool(hooks))
-    needed.join(_family_rights(selected, _controllers(hooks, selected, kubeconfig, context)))
+    leases = [one for found in upstream_leases(upstream, selected).values() for one in found]
+    found = _read_cluster(selected, [one.namespace for one in leases], hooks, kubeconfig, context)
+    needed = _base_rights(install, bool(hooks), leases)
+    needed.join(_family_rights(selected, found.controllers))
     for resource in related:
         api_version, _, plural = resource.rpartition("/")
         if not api_version:
@@ -143,10 +152,18 @@ def rbac(
     if webhook:
         needed.join(_webhook_rights(selected))
     own = lease_namespace or subject.namespace
-    inside = _lease_rights(lease_names(lease_name, shards))
+    inside = {own: _lease_rights(lease_names(lease_name, shards))}
     if webhook:
-        inside.join(_secret_rights(own))
-    objects = [service_account(subject), *bound(needed, name, subject), *bound(inside, name, subject, own)]
+        inside[own].join(_secret_rights(own))
+    known = {*found.namespaces, *stated_namespaces(upstream)}
+    for one in leases:
+        if one.namespace in known:
+            inside.setdefault(one.namespace, Rights()).join(_lease_rights((one.name,)))
+    if absent := sorted({one.namespace for one in leases} - known):
+        click.echo(f"not included: the Leases of originals in {', '.join(absent)}, {found.unknown}", err=True)
+    objects = [service_account(subject), *bound(needed, name, subject)]
+    for namespace, rights in inside.items():
+        objects += bound(rights, name, subject, namespace)
     if aggregate_roles or people:
         objects += _user_roles(selected, name)
     _print(objects, output)
@@ -159,7 +176,7 @@ def _print(objects: list[Made], output: str) -> None:
         click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)
 
 
-def _base_rights(install: bool, declares: bool) -> Rights:
+def _base_rights(install: bool, declares: bool, leases: Sequence[UpstreamLease]) -> Rights:
     """Return the rights on the cluster that `lamina run` needs whatever the families."""
     needed = Rights()
     needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
@@ -167,6 +184,10 @@ def _base_rights(install: bool, declares: bool) -> Rights:
         needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("create", "patch"))
     if declares:
         needed.add(GROUP, PLURALS, ("get", "create", "patch", "delete"))
+    if leases:
+        # Where the namespace of an original's Lease does not exist, the Lease is not needed.
+        namespaces = sorted({one.namespace for one in leases})
+        needed.add("", ("namespaces",), ("get",), names=namespaces)
     return needed
 
 
@@ -179,21 +200,48 @@ def _lease_rights(names: Sequence[str]) -> Rights:
     return needed
 
 
-def _controllers(
-    hooks: tuple[Path, ...], families: Sequence[Family], kubeconfig: Path | None, context: str
-) -> list[Made]:
+class _Found(NamedTuple):
+    """What rights depend on: the controllers, and which namespaces of originals' Leases exist."""
+
+    controllers: list[Made]
+    namespaces: tuple[str, ...] = ()
+    unknown: str = "because the namespace does not exist"
+    """Why another namespace is not among them."""
+
+
+def _read_cluster(
+    families: Sequence[Family],
+    namespaces: Sequence[str],
+    hooks: tuple[Path, ...],
+    kubeconfig: Path | None,
+    context: str,
+) -> _Found:
     """Return the controllers that files declare, and those on the cluster, if one is configured, that they do not."""
     declared = asyncio.run(_declared_controllers(hooks)) if hooks else []
     try:
         access = load_access(kubeconfig, context)
-    except NoCluster:
+    except NoCluster as error:
         if not hooks:
             raise
-        click.echo("not included: the controllers on the cluster, because no cluster is configured", err=True)
-        return declared
-    replaced = {meta.ref(one) for one in declared}
-    found = with_client(access, lambda client: _cluster_controllers(client, families))
-    return [*declared, *(one for one in found if meta.ref(one) not in replaced)]
+        click.echo(f"not included: the controllers on the cluster, because {error}", err=True)
+        return _Found(declared, unknown=f"because {error}")
+
+    async def read(client: Client) -> _Found:
+        replaced = {meta.ref(one) for one in declared}
+        found = await _cluster_controllers(client, families)
+        controllers = [*declared, *(one for one in found if meta.ref(one) not in replaced)]
+        return _Found(controllers, await _existing(client, namespaces))
+
+    return with_client(access, read)
+
+
+async def _existing(client: Client, namespaces: Sequence[str]) -> tuple[str, ...]:
+    """Return which of some namespaces exist."""
+    found = []
+    for name in dict.fromkeys(namespaces):
+        with suppress(NotFound):
+            found.append(meta.name(await client.get(Ref("v1", "Namespace", "", name))))
+    return tuple(found)
 
 
 def _family_rights(families: Sequence[Family], objects: list[Made]) -> Rights:

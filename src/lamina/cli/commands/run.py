@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,15 @@ from lamina.cli.options.phase_class_flags import (
     served_class,
     wait_target_reachable,
 )
+from lamina.cli.options.upstream_flags import check_namespaces, upstream_leases, upstream_options
 from lamina.cli.options.webhook_flags import check_options, serving_webhook, webhook_options
 from lamina.cli.signals import handle_signal, run_unless, run_until, stop_event
 
 if TYPE_CHECKING:
     from lamina.client.kubeconfig.read import Access
     from lamina.core.model.family import Family
-    from lamina.runtime.controller.leader_election import LeaseConfig
+    from lamina.core.model.upstream_lease import UpstreamLease
+    from lamina.runtime.controller.leader_election_lock import LeaseConfig
 
 
 @click.command(cls=run_flags.GoFlagsCommand)
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @phase_class_options
 @run_flags.lease_options
+@upstream_options
 @run_flags.family_options
 @run_flags.limit_options
 @webhook_options
@@ -75,11 +78,12 @@ def run(
     if served is not None:
         selected = served.families
     access = load_access(kubeconfig, context)
-    lease_config = run_flags.lease_config(flags, _own_namespace(access)) if flags["leader_election"] else None
+    lease_config = run_flags.lease_config(flags, _own_namespace(access))
+    upstream = upstream_leases(flags, selected) if served is None else {}
     check_options(flags, selected)
     log.configure(run_flags.log_level(flags), run_flags.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(access, selected, served, hooks, install, lease_config, flags))
+        runner.run(_serve(access, selected, served, hooks, install, lease_config, upstream, flags))
 
 
 async def _serve(
@@ -88,7 +92,8 @@ async def _serve(
     served: ServedClass | None,
     hooks: Sequence[Path],
     install: bool,
-    lease_config: LeaseConfig | None,
+    lease_config: LeaseConfig,
+    upstream: Mapping[str, Sequence[UpstreamLease]],
     flags: run_flags.Flags,
 ) -> None:
     """Run families, or the controller of a phase class, until SIGINT or SIGTERM."""
@@ -99,6 +104,7 @@ async def _serve(
     from lamina.hooks.supervisor import Hooks
     from lamina.logs import log
     from lamina.runtime.controller.leader_election import LeaderElection
+    from lamina.runtime.controller.leader_election_upstream import UpstreamLeases
     from lamina.runtime.hooks.client import HookClient
 
     stop, files = stop_event(), Hooks(hooks, log)
@@ -123,6 +129,7 @@ async def _serve(
             await control_plane_install.wait_reachable(client)
             if served is not None and target is not None:
                 await wait_target_reachable(target, served.target)
+            await check_namespaces(client, flags)
             if install:
                 await control_plane_install.install(client, selected)
             await control_plane_install.apply_controllers(client, files.manifests)
@@ -134,13 +141,16 @@ async def _serve(
 
         if not await run_unless(stop, prepare()):
             return
+        # A client of its own: neither the rate limit nor a busy connection may delay a renewal.
+        renewing = metrics.metered(HttpTransport(access))
+        stack.push_async_callback(renewing.close)
         leases = None
-        if lease_config is not None:
-            # A client of its own: neither the rate limit nor a busy connection may delay a renewal.
-            renewing = metrics.metered(HttpTransport(access))
-            stack.push_async_callback(renewing.close)
+        if flags["leader_election"]:
             leases = LeaderElection(Client(renewing), _identity(), lease_config, log)
             metrics.watch_leases(leases)
+        originals = UpstreamLeases(
+            Client(renewing), lease_config.deployment, upstream, lease_config, log, leases
+        )
         events, discovery_period = run_flags.event_limit(flags), flags["discovery_interval"]
         if served is not None and target is not None:
             manager = served.manager(
@@ -154,6 +164,7 @@ async def _serve(
                 calls,
                 leases,
                 metrics.meters,
+                leads={family: originals.leadership(family) for family in upstream},
                 events=events,
                 discovery_period=discovery_period,
             )
@@ -167,6 +178,8 @@ async def _serve(
         if leases is not None:
             leases.on_started_leading = manager.resync
             tasks.append(asyncio.create_task(leases.run()))
+        originals.on_started_leading = manager.resync
+        tasks.append(asyncio.create_task(originals.run()))
         click.echo(_started(access, selected, served), err=True)
         await run_until(stop, manager, tasks)
 

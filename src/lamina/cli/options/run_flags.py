@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from lamina.families.registry import FamilyOptions
     from lamina.ratelimit import TokenBucket, TokenBuckets
-    from lamina.runtime.controller.leader_election import LeaseConfig
+    from lamina.runtime.controller.leader_election_lock import LeaseConfig
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Flags = dict[str, Any]
@@ -120,7 +120,7 @@ lease_options = _group(
 def lease_config(flags: Flags, namespace: str) -> LeaseConfig:
     """Return the configuration of leader election; `namespace` is the default namespace of the Leases."""
     from lamina.cli.options.phase_class_flags import lease_name
-    from lamina.runtime.controller.leader_election import LeaseConfig
+    from lamina.runtime.controller.leader_election_lock import LeaseConfig
 
     lease_duration, renew_deadline, retry_period = (
         flags["lease_duration"],

@@ -19,6 +19,7 @@ from lamina.core.model.agents import Agents, SimulatedAgents, SimulatedFleet
 from lamina.core.model.controller import AnyController, Source
 from lamina.core.model.plan import Plan
 from lamina.core.model.queries import Answers, Query
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.core.model.world import World
 from lamina.core.rbac import Rights
 from lamina.core.rollout.owner_status import OwnerStatus
@@ -73,6 +74,8 @@ class Family(Struct, frozen=True, kw_only=True):
     """The status fields it depends on, by the name of the definition: if a definition lacks one, it does not run."""
     user_definitions: tuple[str, ...] = ()
     """The definitions whose objects the role `edit` may write; others are for administrators and controllers."""
+    upstream_leases: tuple[UpstreamLease, ...] = ()
+    """The Leases that the upstream's controllers of the same objects hold while they work."""
     agents: Callable[[], Agents] | None = None
     """Its agents on other clusters, where it has any; a function, so that it is loaded only where agents run."""
     cluster_controllers: ClusterControllers | None = None

@@ -6,6 +6,7 @@ from functools import partial
 
 from lamina.core.model.agents import Agents, SimulatedAgents, SimulatedFleet
 from lamina.core.model.family import Family
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.crds.bundle import definitions
 from lamina.families.manifestwork.hub import commands
@@ -43,9 +44,27 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
             "manifestworkreplicasets.work.open-cluster-management.io",
             "placements.cluster.open-cluster-management.io",
         ),
+        upstream_leases=_upstream_leases(options),
         agents=_agents,
         simulated_agents=_simulated_agents,
         checks=checks(options.manifest_limit, schedules=options.schedules, replica_sets=options.replica_sets),
+    )
+
+
+def _upstream_leases(options: hub.Options) -> tuple[UpstreamLease, ...]:
+    """Return the Leases of the hub's controllers that this family does the work of; each has a process of its own."""
+    names = {"work manager": "work-manager-lock"}
+    if options.schedules:
+        names["placement controller"] = "placement-lock"
+    if options.registers:
+        names["registration controller"] = "registration-controller-lock"
+    return tuple(
+        UpstreamLease(
+            upstream=f"the {controller} of Open Cluster Management",
+            namespace="open-cluster-management-hub",
+            name=name,
+        )
+        for controller, name in names.items()
     )
 
 

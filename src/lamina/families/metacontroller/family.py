@@ -10,6 +10,7 @@ from lamina.core.model.family import Family
 from lamina.core.model.plan import Plan
 from lamina.core.model.queries import Answers, Query
 from lamina.core.model.state import State
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.core.model.world import World
 from lamina.core.rollout.history import History
 from lamina.core.rollout.owner_status import OwnerStatus
@@ -46,6 +47,9 @@ def family(options: Options = DEFAULTS) -> Family:
         plan=lambda world, owner, answers, now: _plan(world, owner, answers, now, options),
         rights=rights,
         user_definitions=("controllerrevisions.metacontroller.k8s.io",),
+        upstream_leases=(
+            UpstreamLease(upstream="Metacontroller", namespace="metacontroller", name="metacontroller"),
+        ),
     )
 
 

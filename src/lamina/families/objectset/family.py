@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamina.core.model.controller import DEFAULT_OPTIONS, Options
 from lamina.core.model.family import Family
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.families.objectset import preview
 from lamina.families.objectset.controllers import cluster_controllers, controllers
 from lamina.families.objectset.crds import definitions
@@ -25,5 +26,12 @@ def family(options: Options = DEFAULT_OPTIONS) -> Family:
         rollback=roll_back,
         plan=preview.plan,
         rights=rights,
+        upstream_leases=(
+            UpstreamLease(
+                upstream="Package Operator",
+                namespace="package-operator-system",
+                name="8a4hp84a6s.package-operator-lock",
+            ),
+        ),
         cluster_controllers=cluster_controllers(options),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from lamina.core.model.family import Family
+from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.families.resourcegraph import owner_status, preview
 from lamina.families.resourcegraph.commands.plans import pin, roll_back
 from lamina.families.resourcegraph.controllers import controllers
@@ -30,4 +31,5 @@ def family(options: Options = DEFAULTS) -> Family:
         rights=rights,
         # Instances follow the current revision of their definition, which upstream's CRD does not declare.
         required_status_fields={"resourcegraphdefinitions.kro.run": ("status.currentRevision",)},
+        upstream_leases=(UpstreamLease(upstream="kro", namespace="kro-system", name="controller.kro.run"),),
     )

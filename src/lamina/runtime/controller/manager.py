@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from typing import TypeAlias
 
 from lamina.client.client import Client
 from lamina.clock import Clock
@@ -39,12 +40,15 @@ from lamina.runtime.controller.worker import Leadership, Worker
 from lamina.runtime.controller.workqueue import Workqueue
 from lamina.runtime.metrics.recorder import Recorder
 
+LeadOf: TypeAlias = Callable[[AnyController | Source], Leadership | None]
+
 
 class Manager:
     """
     Runs controllers against a primary cluster, and against others.
 
-    `others` are the other clusters by the names that controllers use for them, or
+    `lead` is the leadership that writes depend on; where it is not the same for all,
+    `lead_of` returns that of a controller, or of the controllers of a source. `others` are the other clusters by the names that controllers use for them, or
     by any name where a controller watches EVERYWHERE. They may be bound and
     unbound at any time.
     """
@@ -60,13 +64,14 @@ class Manager:
         lead: Leadership | None = None,
         meters: Callable[[str], Recorder] = lambda name: Recorder(),
         *,
+        lead_of: LeadOf | None = None,
         events: TokenBuckets | None = None,
         discovery_period: float = DISCOVERY_PERIOD,
         others: Mapping[str, Client] | None = None,
     ) -> None:
         self._meters, self._events = meters, events
         self._client, self._fixed, self._clock, self._sources = client, controllers, clock, sources
-        self._caller, self._lead = caller, lead
+        self._caller, self._lead_of = caller, lead_of or (lambda part: lead)
         self._log: Logger = log if log is not None else default_log
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
@@ -291,11 +296,12 @@ class Manager:
         if self._shutting_down or group is None:
             return
         wanted: dict[str, AnyController] = {one.name: one for one in self._fixed}
+        origins: dict[str, AnyController | Source] = {**wanted}
         for source_runner in self._source_runners:
             if source_runner.cache.is_synced:
-                wanted |= {
-                    one.name: one for one in source_runner.source.controllers(source_runner.cache.world)
-                }
+                made = source_runner.source.controllers(source_runner.cache.world)
+                wanted |= {one.name: one for one in made}
+                origins |= {one.name: source_runner.source for one in made}
             else:
                 # Not synced yet: the controllers that run because of it go on.
                 wanted |= {
@@ -314,10 +320,16 @@ class Manager:
                     group.create_task(runner.remove())
         for name, controller in wanted.items():
             if name not in self._runners:
-                self._runners[name] = self._new_runner(controller, group, stopped.get(name))
+                self._runners[name] = self._new_runner(
+                    controller, self._lead_of(origins[name]), group, stopped.get(name)
+                )
 
     def _new_runner(
-        self, controller: AnyController, group: asyncio.TaskGroup, replaces: Runner | None
+        self,
+        controller: AnyController,
+        lead: Leadership | None,
+        group: asyncio.TaskGroup,
+        replaces: Runner | None,
     ) -> Runner:
         check_watches(controller.name, next(iter(self._clusters)).kinds, controller.watches)
         meter = self._meters(controller.name)
@@ -338,7 +350,7 @@ class Manager:
             clock=self._clock,
             log=self._log,
             follow=partial(self._follow, controller),
-            lead=self._lead,
+            lead=lead,
             meter=meter,
             replaces=replaces.worker if replaces is not None else None,
         )
