@@ -112,3 +112,5 @@ class Attempt(Struct, frozen=True, kw_only=True):
     outcome: Outcome = Outcome()
     failure: LaminaError | None = None
     complaint: Complaint | None = None
+    conflicts: int = 0
+    """How many reconciles of the key in a row, up to this one, ended with nothing but conflicts."""

@@ -9,8 +9,9 @@ drives it with a cluster, the simulator with clusters in memory, `explain` drive
 the planning alone. What follows from a failure is decided here:
 
     Conflict, AlreadyExists,     requeued with backoff, at most a second for
-    NotFound on one action       conflicts alone; the object in question is
-                                 read live first
+    NotFound on one action       the first conflicts, and five minutes for a
+                                 write that keeps conflicting; the object in
+                                 question is read live first
     a replica that leads no      requeued with backoff
     more, a cache that is not
     synced
@@ -31,6 +32,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
+from lamina.core.model.conflict_backoff import ConflictBackoff
 from lamina.core.model.controller import Controller, decide
 from lamina.core.model.effects import (
     Ask,
@@ -52,7 +54,6 @@ from lamina.core.model.world import World
 from lamina.errors import (
     ApiError,
     CacheNotSynced,
-    Conflict,
     HookError,
     LaminaError,
     PlanFailed,
@@ -65,7 +66,6 @@ Value = TypeVar("Value")
 Wanted = TypeVar("Wanted")
 
 _REMEMBERED = 1024
-_CONFLICT_MAX_DELAY = timedelta(seconds=1)
 _BUSY_BASE_DELAY, _BUSY_MAX_DELAY = timedelta(seconds=1), timedelta(minutes=5)
 _NONE = timedelta(0)
 
@@ -192,6 +192,7 @@ class Reconciler(Generic[View]):
         self._outdated: dict[Ref, Collection[Ref]] = {}
         self._next_report: dict[Ref, datetime] = {}
         """When a stage that has a minimal interval may run again."""
+        self._conflicts = ConflictBackoff()
         if replaces is not None:
             self._written, self._outdated = replaces._written, replaces._outdated
             self._next_report = replaces._next_report
@@ -204,8 +205,10 @@ class Reconciler(Generic[View]):
         try:
             yield from self._reconcile(ref, this)
         except LaminaError as error:
+            conflicts = self._conflicts.count(ref, error)
             result, complaint = yield from self._after_failure(ref, error)
-            return this.ended(result, error, complaint)
+            return this.ended(result, error, complaint, conflicts)
+        self._conflicts.count(ref, None)
         self._queue.reset_backoff(ref)
         again = this.plan.requeue_after if this.plan is not None else None
         if again is None:
@@ -216,6 +219,7 @@ class Reconciler(Generic[View]):
     def forget(self, ref: Ref) -> None:
         """Drop everything that is remembered of a key."""
         self._follows.set(ref, ())
+        self._conflicts.forget(ref)
         for known in (self._written, self._outdated, self._next_report):
             known.pop(ref, None)
 
@@ -226,6 +230,7 @@ class Reconciler(Generic[View]):
             self._written,
             self._outdated,
             self._next_report,
+            self._conflicts.keys,
         )
         for ref in {ref for refs in known for ref in refs if ref.cluster == cluster}:
             self.forget(ref)
@@ -281,10 +286,7 @@ class Reconciler(Generic[View]):
         queue, complaint = self._queue, None
         match error:
             case PlanFailed(serious=None):
-                # Of several writers of one object some succeed in each round,
-                # so none of them has to wait as long as where something is broken.
-                conflicts = all(isinstance(one, Conflict) for one in error.failures)
-                queue.retry(ref, max_delay=_CONFLICT_MAX_DELAY if conflicts else None)
+                queue.retry(ref, max_delay=self._conflicts.max_delay(ref))
                 return Result.REQUEUE, None
             case CacheNotSynced():
                 queue.retry(ref)
@@ -363,7 +365,11 @@ class _Progress:
         self.outcome = Outcome()
 
     def ended(
-        self, result: Result, failure: LaminaError | None = None, complaint: Complaint | None = None
+        self,
+        result: Result,
+        failure: LaminaError | None = None,
+        complaint: Complaint | None = None,
+        conflicts: int = 0,
     ) -> Attempt:
         return Attempt(
             result=result,
@@ -372,6 +378,7 @@ class _Progress:
             outcome=self.outcome,
             failure=failure,
             complaint=complaint,
+            conflicts=conflicts,
         )
 
 

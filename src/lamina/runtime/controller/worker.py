@@ -34,6 +34,7 @@ from lamina.runtime.cluster.per_cluster_limit import PerClusterLimit
 from lamina.runtime.controller.driver import drive
 from lamina.runtime.controller.executor import Executor
 from lamina.runtime.controller.live_queries import LiveQueries
+from lamina.runtime.controller.reconcile_log import ReconcileLog
 from lamina.runtime.controller.workqueue import ShutDown, Workqueue
 from lamina.runtime.metrics.recorder import Recorder
 
@@ -93,6 +94,9 @@ class Worker(Generic[View]):
         self._queries, self._executor, self._clock = queries, executor, clock
         self._follow, self._lead = follow, lead
         self._log = log.bind(controller=controller.name)
+        self._reconcile_log: ReconcileLog = (
+            replaces._reconcile_log if replaces is not None else ReconcileLog(self._log)
+        )
         self._per_cluster = PerClusterLimit(max(1, controller.at_once)) if cache.every_cluster else None
 
     def handler(self, watch: Watch) -> ChangeHandler:
@@ -139,6 +143,7 @@ class Worker(Generic[View]):
 
     def _forget(self, ref: Ref) -> None:
         self._reconciler.forget(ref)
+        self._reconcile_log.forget(ref)
         self.meter.progress(ref, {})
         self.meter.gauges(ref, ())
 
@@ -176,21 +181,14 @@ class Worker(Generic[View]):
 
     def _note(self, ref: Ref, attempt: Attempt) -> None:
         """Count and log what a reconcile came to."""
-        plan, failure, complaint = attempt.plan, attempt.failure, attempt.complaint
+        plan, failure = attempt.plan, attempt.failure
         if plan is not None:
             self.meter.progress(ref, plan.progress)
             self.meter.gauges(ref, plan.gauges)
         elif not attempt.has_view and failure is None:
             self.meter.progress(ref, {})
             self.meter.gauges(ref, ())
-        if plan is not None and plan.stages and not attempt.outcome.refused:
-            self._log.info("reconciled", object=str(ref), because=plan.because)
-        if complaint is not None:
-            self._log.warning("reconcile failed", object=str(ref), because=str(complaint.error))
-            if complaint.unreported is not None:
-                self._log.debug("failure not reported", object=str(ref), because=str(complaint.unreported))
-        elif failure is not None:
-            self._log.debug("requeued", object=str(ref), because=str(failure))
+        self._reconcile_log.note(ref, attempt, self._clock.now(), self.queue.due(ref))
 
     def _leads(self, ref: Ref) -> bool:
         """Say whether this replica reconciles a key now."""
