@@ -34,6 +34,19 @@ class Logger(Protocol):
     def bind(self, **keys: Any) -> Logger: ...
 
 
+class _JsonHandler(logging.Handler):
+    """Writes the records of Python's own logging, those of libraries, as lines of the log."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = next(name for name, number in reversed(_LEVELS.items()) if record.levelno >= number)
+        keys: dict[str, Any] = {"exc_info": record.exc_info} if record.exc_info else {}
+        getattr(self._log, level)(record.getMessage(), logger=record.name, **keys)
+
+
 class Log:
     """A logger that is built on first use and discards lines below its level."""
 
@@ -45,9 +58,33 @@ class Log:
     def configure(self, level: str, form: str) -> None:
         """Set the level, and the format: text or JSON."""
         self._level, self._form, self._logger = level, form, None
+        handlers: dict[str, Any] = {"stream": sys.stderr}
+        if self.is_json:
+            handlers = {"handlers": [_JsonHandler(self)]}
+            logging.captureWarnings(True)
+            sys.excepthook = self._log_uncaught
         logging.basicConfig(
-            level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s"
+            level=max(_LEVELS[level], logging.WARNING), format="%(name)s: %(message)s", **handlers
         )
+
+    @property
+    def is_json(self) -> bool:
+        """Say whether every line that this process writes to standard error has to be a JSON object."""
+        return self._form == "json"
+
+    def announce(self, text: str, event: str, **keys: Any) -> None:
+        """Write a line whatever the level, for the start and the end of the process: as text, or as an event."""
+        if self.is_json:
+            self._write("info", event, keys)
+        else:
+            _STDERR.write(f"{text}\n")
+
+    def relay(self, text: str, event: str, level: str = "error", **keys: Any) -> None:
+        """Write the text of another program, whatever the level: as it is, or as one event."""
+        if self.is_json:
+            self._write(level, event, {**keys, "text": text})
+        else:
+            _STDERR.write(text)
 
     def debug(self, event: str, **keys: Any) -> None:
         self._log("debug", event, keys)
@@ -70,8 +107,13 @@ class Log:
         return Bound(self, keys)
 
     def _log(self, level: str, event: str, keys: dict[str, Any]) -> None:
-        if _LEVELS[level] < _LEVELS[self._level]:
-            return
+        if _LEVELS[level] >= _LEVELS[self._level]:
+            self._write(level, event, keys)
+
+    def _log_uncaught(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        self._write("error", "the process failed because of a defect", {"exc_info": error})
+
+    def _write(self, level: str, event: str, keys: dict[str, Any]) -> None:
         if self._logger is None:
             self._logger = _made(self._form)
         getattr(self._logger, level)(event, **keys)
@@ -79,6 +121,10 @@ class Log:
 
 class Bound:
     """A logger that adds keys to its lines."""
+
+    @property
+    def is_json(self) -> bool:
+        return self._log.is_json
 
     def __init__(self, log: Log, keys: dict[str, Any]) -> None:
         self._log, self._keys = log, keys
@@ -98,6 +144,9 @@ class Bound:
     def exception(self, event: str, **keys: Any) -> None:
         self._log.exception(event, **{**self._keys, **keys})
 
+    def relay(self, text: str, event: str, level: str = "error", **keys: Any) -> None:
+        self._log.relay(text, event, level, **{**self._keys, **keys})
+
     def bind(self, **keys: Any) -> Bound:
         return Bound(self._log, {**self._keys, **keys})
 
@@ -108,10 +157,14 @@ class _StderrWriter:
     def write(self, text: str) -> None:
         with suppress(OSError, ValueError):
             sys.stderr.write(text)
+            sys.stderr.flush()
 
     def flush(self) -> None:
         with suppress(OSError, ValueError):
             sys.stderr.flush()
+
+
+_STDERR = _StderrWriter()
 
 
 def _made(form: str) -> FilteringBoundLogger:
@@ -125,7 +178,7 @@ def _made(form: str) -> FilteringBoundLogger:
         )
     )
     made: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(cast(TextIO, _StderrWriter())),
+        structlog.PrintLogger(cast(TextIO, _STDERR)),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,5 +1,6 @@
 """What the log says of reconciles: what was done, what is wrong, and nothing twice."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,11 +9,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from lamina.app import App
+from lamina.cli.signals import run_until
 from lamina.client.client import Client
-from lamina.clock import ManualClock
+from lamina.clock import ManualClock, WallClock
 from lamina.core.model.events import normal, warning
 from lamina.core.model.plan import NOTHING, Create, Delete, Emit, Plan, Stage, change
-from lamina.core.model.queries import Answers
+from lamina.core.model.queries import Answers, Call, HookResponse
 from lamina.errors import LaminaError, SpecError
 from lamina.faults import Refuse
 from lamina.objects import meta
@@ -170,3 +172,38 @@ async def test_a_write_that_keeps_conflicting_backs_off_and_says_so(app: App, cl
     warned = said(lines, "warning")
     assert warned and all("its writes keep conflicting: " in because for _, _, because in warned)
     assert meta.name(await client.get(at("a"))) == "a"
+
+
+class Slow:
+    """Answers a hook's call once it may."""
+
+    def __init__(self) -> None:
+        self.called, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def call(self, call: Call) -> HookResponse:
+        self.called.set()
+        await self.may_answer.wait()
+        return HookResponse(b"{}")
+
+
+async def test_a_stop_says_for_how_many_reconciles_it_waits(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow, stop = Slow(), asyncio.Event()
+    call = Call(url="http://hook/sync", body=b"", seconds=60.0, purpose="sync")
+    waiting = Toy(lambda obj, answers, now: NOTHING, asks=lambda obj: (call,))
+    manager = Manager(client, [waiting.controller()], WallClock(), caller=slow)
+    await client.create(toy("a"))
+    async with asyncio.TaskGroup() as group:
+        ended = group.create_task(run_until(stop, manager, [group.create_task(manager.run())]))
+        await slow.called.wait()
+        stop.set()
+        await eventually(lambda: "\n" in said_so_far(capsys))
+        assert not ended.done()
+        slow.may_answer.set()
+
+
+def said_so_far(capsys: pytest.CaptureFixture[str]) -> str:
+    said = capsys.readouterr().err
+    assert said in ("", "lamina stops, waiting up to 10s for 1 reconcile in progress\n")
+    return said

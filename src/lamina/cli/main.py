@@ -69,6 +69,18 @@ def cli() -> None:
     """A control plane for change on Kubernetes."""
 
 
+def _report(error: LaminaError) -> None:
+    from lamina.logs import log
+
+    message, hint = str(error.message if isinstance(error, ApiError) else error), error.hint
+    if log.is_json:
+        log.error(message, **({"hint": hint} if hint else {}))
+        return
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"\nhint: {hint}", err=True)
+
+
 def main() -> None:
     """Run the command line; print a LaminaError as a message and a hint, without a traceback."""
     try:
@@ -79,9 +91,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except LaminaError as error:
-        click.echo(f"error: {error.message if isinstance(error, ApiError) else error}", err=True)
-        if error.hint:
-            click.echo(f"\nhint: {error.hint}", err=True)
+        _report(error)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

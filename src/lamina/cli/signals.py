@@ -27,6 +27,17 @@ def stop_event() -> asyncio.Event:
     return stop
 
 
+def announce_stop(reconciles: int) -> None:
+    """Say that the process stops, and what it waits for."""
+    from lamina.logs import log
+
+    waits_for = ""
+    if reconciles:
+        many = "1 reconcile" if reconciles == 1 else f"{reconciles} reconciles"
+        waits_for = f", waiting up to {_GRACE_SECONDS:.0f}s for {many} in progress"
+    log.announce(f"lamina stops{waits_for}", "stopping", reconciles=reconciles)
+
+
 async def run_unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Run a coroutine, cancel it when `stop` is set first, and say whether it completed."""
     task, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
@@ -41,9 +52,14 @@ async def run_unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bo
 
 
 async def run_until(stop: asyncio.Event, manager: Manager, tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Run tasks until `stop` is set or one of them ends; let reconciles in progress finish, then raise a failure."""
+    """
+    Run tasks until `stop` is set or one of them ends; let reconciles in progress finish, then raise a failure.
+
+    What is waited for is announced.
+    """
     stopping = asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait((*tasks, stopping), return_when=asyncio.FIRST_COMPLETED)
+    announce_stop(manager.in_progress)
     await manager.finish(_GRACE_SECONDS)
     for task in (*tasks, stopping):
         task.cancel()

@@ -83,13 +83,16 @@ class _Child:
         if isinstance(error, Later):
             self._refuse(head, str(error), after=error.seconds)
             return
-        traceback.print_exception(error, file=sys.stderr)
         text = "".join(traceback.format_exception_only(error)).strip()
         location = where(error, self._path)
-        self._refuse(head, f"raised {text}{f' ({location})' if location else ''}")
+        # The parent writes the traceback: only it knows the format of the log.
+        trace = "".join(traceback.format_exception(error))
+        self._refuse(head, f"raised {text}{f' ({location})' if location else ''}", traceback=trace)
 
-    def _refuse(self, head: dict[str, Any], reason: str, after: float | None = None) -> None:
-        self._send(frame({"id": head["id"], "because": reason, "after": after}))
+    def _refuse(
+        self, head: dict[str, Any], reason: str, after: float | None = None, traceback: str = ""
+    ) -> None:
+        self._send(frame({"id": head["id"], "because": reason, "after": after, "traceback": traceback}))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -12,6 +12,7 @@ from typing import Any
 from lamina.core.model.queries import Call
 from lamina.errors import HookError, SettingsError
 from lamina.hooks.framing import SIZE, frame, parse_frame
+from lamina.hooks.output import HookLog, relay_lines
 from lamina.objects.types import Made
 
 _START_TIMEOUT = 30.0
@@ -27,8 +28,9 @@ class Child:
     because a thread cannot be stopped from outside.
     """
 
-    def __init__(self, path: Path, process: Process) -> None:
+    def __init__(self, path: Path, process: Process, log: HookLog) -> None:
         self.path = path
+        self._log = log
         self.manifests: tuple[Made, ...] = ()
         self.stuck: set[int] = set()
         self.ended = asyncio.Event()
@@ -38,9 +40,10 @@ class Child:
         self._idle.set()
         self._last = 0
         self._reading: asyncio.Task[None] | None = None
+        self._relaying: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, path: Path) -> Child:
+    async def start(cls, path: Path, log: HookLog) -> Child:
         """Start a child and load the file; SettingsError with the file's traceback if it does not load."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -48,11 +51,14 @@ class Child:
                 *(sys.executable, "-P", "-m", "lamina.hooks.child", str(path)),
                 stdin=PIPE,
                 stdout=PIPE,
+                stderr=PIPE if log.is_json else None,
                 limit=_BUFFER,
             )
         except OSError as error:
             raise SettingsError(f"{path} does not load: cannot start a process: {error}") from None
-        child = cls(path, process)
+        child = cls(path, process, log)
+        if process.stderr is not None:
+            child._relaying = asyncio.create_task(relay_lines(process.stderr, log))
         try:
             async with asyncio.timeout(_START_TIMEOUT):
                 head, _ = await child._read()
@@ -61,6 +67,7 @@ class Child:
             raise SettingsError(f"{path} is still loading after {_START_TIMEOUT:g}s") from None
         except (asyncio.IncompleteReadError, OSError):
             code = await process.wait()
+            await child._end_relay()
             raise SettingsError(f"{path} does not load: its process ended with code {code}") from None
         except BaseException:
             await child.end()
@@ -126,6 +133,8 @@ class Child:
             while True:
                 head, body = await self._read()
                 number = head["id"]
+                if head.get("traceback"):
+                    self._log.relay(head["traceback"], "hook raised")
                 self.stuck.discard(number)
                 pending = self._pending.get(number)
                 if pending is not None and not pending.done():
@@ -171,3 +180,11 @@ class Child:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
+        await self._end_relay()
+
+    async def _end_relay(self) -> None:
+        """Log the rest of the output; a program that a hook started may keep it open."""
+        if self._relaying is not None:
+            await asyncio.wait((self._relaying,), timeout=_STOP_TIMEOUT)
+            self._relaying.cancel()
+            await asyncio.gather(self._relaying, return_exceptions=True)

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from lamina.core.model.queries import Call
 from lamina.errors import HookError, SettingsError
+from lamina.hooks.output import HookLog
 from lamina.hooks.process import Child
 from lamina.hooks.sdk import SCHEME
-from lamina.logs import Logger
 from lamina.objects import meta
 from lamina.objects.types import Made
 
@@ -40,7 +40,7 @@ class Declared(NamedTuple):
 class File:
     """One hooks file, and the child process that runs it."""
 
-    def __init__(self, path: Path, log: Logger) -> None:
+    def __init__(self, path: Path, log: HookLog) -> None:
         self.path = path.absolute()
         self._log = log.bind(file=str(path))
         self._child: Child | None = None
@@ -55,7 +55,7 @@ class File:
     async def start(self) -> None:
         """Load the file for the first time; SettingsError if it does not load."""
         self._stamp = _stamp(self.path)
-        self._take(await Child.start(self.path))
+        self._take(await Child.start(self.path, self._log))
 
     @property
     def has_changed(self) -> bool:
@@ -65,7 +65,7 @@ class File:
         """Load the file as it is now; if it does not load, log that and keep the running child."""
         self._stamp = _stamp(self.path)
         try:
-            child = await Child.start(self.path)
+            child = await Child.start(self.path, self._log)
         except SettingsError as error:
             self._log.error("cannot load hooks, the previous ones stay active", because=str(error))
             return False
@@ -103,7 +103,7 @@ class File:
                 )
             self._stamp = _stamp(self.path)
             try:
-                child = await Child.start(self.path)
+                child = await Child.start(self.path, self._log)
             except SettingsError as error:
                 self._started_at = monotonic()
                 self._delay = min(self._delay * 2, _MAX_BACKOFF)
@@ -148,7 +148,7 @@ class File:
 class Hooks:
     """The hooks of this process's hooks files, by URL: `hook:NAME/PURPOSE`."""
 
-    def __init__(self, paths: Sequence[Path], log: Logger) -> None:
+    def __init__(self, paths: Sequence[Path], log: HookLog) -> None:
         self._files = [File(path, log) for path in paths]
         self._log = log
         self._asked = asyncio.Event()

@@ -13,7 +13,7 @@ import click
 from lamina.cli.options import run_flags
 from lamina.cli.options.cluster_flags import cluster_options, load_access
 from lamina.cli.options.metrics_flags import ProcessMetrics, probe_options
-from lamina.cli.signals import run_unless, run_until, stop_event
+from lamina.cli.signals import announce_stop, run_unless, run_until, stop_event
 from lamina.client.kubeconfig.read import read_kubeconfig
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
     from lamina.control_plane import install
     from lamina.core.model.agents import AgentSpec
     from lamina.families import registry
+    from lamina.logs import log
     from lamina.ratelimit import TokenBucket
 
     stop, agents = stop_event(), registry.agents()
@@ -156,6 +157,7 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
                 await install.install(client, (agents,))
 
         if not await run_unless(stop, prepare()):
+            announce_stop(0)
             return
         spec = AgentSpec(
             cluster=name,
@@ -168,7 +170,8 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
         running = asyncio.create_task(manager.run())
         if await run_unless(stop, manager.ready()):
             metrics.is_ready = True
-            click.echo(f"lamina is the agent of {name} on {access.server}, for {hub_access.server}", err=True)
+            text = f"lamina is the agent of {name} on {access.server}, for {hub_access.server}"
+            log.announce(text, "started", cluster=name, server=access.server, hub=hub_access.server)
         await run_until(stop, manager, (running,))
 
 

@@ -22,7 +22,7 @@ from lamina.cli.options.phase_class_flags import (
 )
 from lamina.cli.options.upstream_flags import check_namespaces, upstream_leases, upstream_options
 from lamina.cli.options.webhook_flags import check_options, serving_webhook, webhook_options
-from lamina.cli.signals import handle_signal, run_unless, run_until, stop_event
+from lamina.cli.signals import announce_stop, handle_signal, run_unless, run_until, stop_event
 
 if TYPE_CHECKING:
     from lamina.client.kubeconfig.read import Access
@@ -140,6 +140,7 @@ async def _serve(
             )
 
         if not await run_unless(stop, prepare()):
+            announce_stop(0)
             return
         # A client of its own: neither the rate limit nor a busy connection may delay a renewal.
         renewing = metrics.metered(HttpTransport(access))
@@ -180,14 +181,20 @@ async def _serve(
             tasks.append(asyncio.create_task(leases.run()))
         originals.on_started_leading = manager.resync
         tasks.append(asyncio.create_task(originals.run()))
-        click.echo(_started(access, selected, served), err=True)
+        log.announce(
+            _started(access, selected, served), "started", server=access.server, families=_names(selected)
+        )
         await run_until(stop, manager, tasks)
 
 
 def _started(access: Access, selected: Sequence[Family], served: ServedClass | None) -> str:
     if served is not None:
         return f"lamina serves the phases of class {served.name} of {access.server} on {served.target.server}"
-    return f"lamina runs {', '.join(one.name for one in selected)} on {access.server}"
+    return f"lamina runs {_names(selected)} on {access.server}"
+
+
+def _names(selected: Sequence[Family]) -> str:
+    return ", ".join(one.name for one in selected)
 
 
 def _own_namespace(access: Access) -> str:

@@ -143,7 +143,14 @@ def _run(settings: Settings) -> None:
             started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             records.append(write_record(_server_record(app, started)))
             app.changed = partial(_rewrite_record, app, started)
-            click.echo(_summary(app.url, app.data, app.kubeconfig, detached=False), err=True)
+            log.announce(
+                _summary(app.url, app.data, app.kubeconfig, detached=False),
+                "started",
+                server=app.url,
+                kubeconfig=str(app.kubeconfig),
+                data=str(app.data or ""),
+                version=__version__,
+            )
 
         def remove_record() -> None:
             for file in records:
@@ -153,7 +160,7 @@ def _run(settings: Settings) -> None:
         try:
             async with app:
                 await stop.wait()
-                click.echo("stopping", err=True)
+                log.announce("lamina stops, waiting for requests and writes in progress", "stopping")
                 remove_record()
         finally:
             remove_record()

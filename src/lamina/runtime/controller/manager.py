@@ -111,6 +111,11 @@ class Manager:
         """Return the names of the controllers that run."""
         return tuple(self._runners)
 
+    @property
+    def in_progress(self) -> int:
+        """Return how many reconciles run now."""
+        return sum(len(runner.worker.queue.busy_since) for runner in self._runners.values())
+
     def due(self, ref: Ref) -> datetime | None:
         """Return when a controller reconciles an object next, if no event comes before."""
         moments = [runner.worker.queue.due(ref) for runner in self._runners.values()]
