@@ -29,6 +29,7 @@ All exceptions that Lamina raises.
     ├── SpecError                 a manifest is invalid; only an edit helps
     ├── RevisionNotFound          the history has no such revision
     ├── HookError                 a hook failed; retry later
+    │   └── HookUnreachable       it could not be called from here: no connection, or no hooks file
     ├── NotSettled                  the simulation does not settle: controllers undo each other
     ├── SettingsError             a setting is invalid
     └── StoreError                the log cannot be read or written
@@ -320,6 +321,10 @@ class HookError(LaminaError):
     def with_body(self) -> str:
         """Return the message with the body of the response, if there is one."""
         return str(self) if self.body is None else f"{self} body: {self.body}"
+
+
+class HookUnreachable(HookError):
+    """A hook could not be called from here: there is no connection to its server, or no hooks file with it."""
 
 
 class NotSettled(LaminaError):

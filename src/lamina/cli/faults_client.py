@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from lamina.actors.nodes import NOT_READY
 from lamina.actors.stages.failures import FAILURES_REF, FailureMode, failures_in
 from lamina.cli.options.param_types import format_seconds, format_share
+from lamina.cli.server_version import is_embedded, server_version
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import Access
 from lamina.client.transport.http import HttpTransport
@@ -79,6 +80,17 @@ class FaultsClient:
             faults = []
         return [*faults, *await self._pod_faults(), *await self._node_faults()]
 
+    async def _check_embedded(self, fails: str) -> None:
+        """Raise SettingsError unless the server is one of `lamina up`, which alone acts upon faults in objects."""
+        version = await server_version(self._client)
+        if not is_embedded(version):
+            reported = f"it reports version {version}" if version else "it reports no version"
+            raise SettingsError(
+                f"{self._server} is not a server of `lamina up` ({reported}, without +lamina), "
+                f"so {fails}: nothing was written",
+                hint="simulate it on a copy of the cluster: `lamina simulate --failures FILE`",
+            )
+
     # ── requests ──
 
     async def fail_requests(self, fault: Fault) -> ActiveFault:
@@ -107,6 +119,7 @@ class FaultsClient:
 
     async def fail_pods(self, image: str, share: float, how: FailureMode) -> ActiveFault:
         """Make a share of the pods of an image fail, by an entry in a ConfigMap."""
+        await self._check_embedded("its pods do not fail on request")
         spec = {"image": image, "share": format_share(share), "how": str(how)}
         for _ in range(5):
             found = await self._config_map()
@@ -139,6 +152,7 @@ class FaultsClient:
 
     async def stop_node(self, node: str) -> ActiveFault:
         """Make a node unreachable, by an annotation."""
+        await self._check_embedded("its nodes do not fail on request")
         try:
             await self._client.patch(_node(node), {"metadata": {"annotations": {NOT_READY: "true"}}})
         except NotFound:

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 from lamina.core.model.queries import Call
-from lamina.errors import HookError, SettingsError
+from lamina.errors import HookError, HookUnreachable, SettingsError
 from lamina.hooks.output import HookLog
 from lamina.hooks.process import Child
 from lamina.hooks.sdk import SCHEME
@@ -190,7 +190,7 @@ class Hooks:
     async def _missing(self, name: str, purpose: str, call: Call) -> bytes:
         have = ", ".join(str(file.path) for file in self._files)
         files = f"no hook of {have}" if have else "this process has no hooks file"
-        raise HookError(f"{purpose} hook {name} does not run here: {files}")
+        raise HookUnreachable(f"{purpose} hook {name} does not run here: {files}")
 
     def reload(self) -> None:
         """Check every file now, whether or not its stamp changed."""

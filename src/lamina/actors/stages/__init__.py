@@ -6,10 +6,11 @@ stages that simulate kubelets; a user's file replaces them.
 """
 
 from lamina.actors.stages.controller import stages_controller
+from lamina.actors.stages.image_rules import without_image_rules
 from lamina.actors.stages.parse import read_stages
 from lamina.actors.stages.stage import Stage
 
-__all__ = ["DEFAULTS", "READY_MADE", "Stage", "read_stages", "stages_controller"]
+__all__ = ["DEFAULTS", "READY_MADE", "Stage", "read_stages", "stages_controller", "without_image_rules"]
 
 DEFAULTS = "defaults.yaml"
 """The file in this folder with the default stages."""

@@ -29,7 +29,8 @@ def chaos() -> None:
     Inject faults, list them, and remove them.
 
     A fault of requests is active until `lamina chaos stop` or until the server
-    stops. Faults of pods and nodes are stored in objects and outlast the server.
+    stops. Faults of pods and nodes are stored in objects and outlast the server;
+    only a server of `lamina up` accepts them.
     """
 
 

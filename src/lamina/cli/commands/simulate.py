@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import click
 
+from lamina.actors.stages import Stage, without_image_rules
 from lamina.cli.commands.clock import now_at
 from lamina.cli.manifests import (
     Manifest,
@@ -27,7 +28,8 @@ from lamina.cli.manifests import (
 from lamina.cli.options.apply_flags import FILE, manifest_options
 from lamina.cli.options.cluster_flags import find_kind, load_access, object_options, parse_object, with_client
 from lamina.cli.options.param_types import parse_seconds
-from lamina.cli.output.simulate_output import is_healthy, print_result
+from lamina.cli.output.simulate_output import exit_code, print_result
+from lamina.cli.server_version import is_embedded, server_version
 from lamina.client.client import Client
 from lamina.control_plane.load_stages import load_stages
 from lamina.core.model.family import Family
@@ -54,7 +56,6 @@ from lamina.simulation.scenario import (
 from lamina.simulation.scenario.readiness_stub import Readiness
 from lamina.simulation.scenario.simulation import READY_AFTER
 
-_UNHEALTHY_EXIT_CODE = 2
 _FORBIDDEN = "warning: listing these in all namespaces is forbidden, and they are simulated as if there were none: {}\n"
 
 
@@ -145,19 +146,20 @@ def simulate(
     have.
 
     Exit status: 0 if every owner is healthy at the end, apart from those that
-    would be unhealthy without the change, too; 2 if not; 1 if the simulation
-    cannot run.
+    would be unhealthy without the change, too; 2 if not; 3 if that is not known
+    of an owner whose hooks cannot be called from here; 1 if the simulation cannot
+    run.
     """
     check_stdin_once([*([failures] if failures else []), *state, *hooks, *files, *more])
     if to_revision is not None and not rolled_back:
         raise SettingsError("--to-revision needs --rollback KIND/NAME", hint="name the owner with --rollback")
     simulated_failures = read_failures(first_document(failures), str(failures)) if failures else Failures()
     manifests = read_manifests([*files, *more])
-    pod_stages = load_stages(stages)
+    given_stages = load_stages(stages) if stages is not None else None
     selected = chosen(families)
 
     def run(
-        now: datetime, kinds: Kinds, objects: Iterable[Obj], outside: Outside
+        now: datetime, pod_stages: Sequence[Stage], kinds: Kinds, objects: Iterable[Obj], outside: Outside
     ) -> tuple[Simulation, list[FinalState]]:
         def start() -> Simulation:
             return Simulation(
@@ -192,17 +194,27 @@ def simulate(
 
     if state:
         objects = [one.obj for one in read_manifests(state)]
+        pod_stages = given_stages or without_image_rules(load_stages())
         now = datetime.now(UTC)
-        simulation, states = asyncio.run(_simulate_in_thread(hooks, partial(run, now, builtin(), objects)))
+        simulation, states = asyncio.run(
+            _simulate_in_thread(hooks, partial(run, now, pod_stages, builtin(), objects))
+        )
     else:
 
         async def run_on_copy(client: Client) -> tuple[Simulation, list[FinalState]]:
+            pod_stages = given_stages or await stages_of(client)
             # The server's own clock, which may be ahead of the system clock, stamped its objects.
-            return await simulate_cluster(client, hooks, partial(run, await now_at(client)))
+            return await simulate_cluster(client, hooks, partial(run, await now_at(client), pod_stages))
 
         simulation, states = with_client(load_access(kubeconfig, context), run_on_copy)
     print_result(simulation, states, output, everything)
-    sys.exit(0 if is_healthy(states) else _UNHEALTHY_EXIT_CODE)
+    sys.exit(exit_code(states))
+
+
+async def stages_of(client: Client) -> Sequence[Stage]:
+    """Return the stages of pods as the cluster of a client has them: only our server fails images by their names."""
+    stages = load_stages()
+    return stages if is_embedded(await server_version(client)) else without_image_rules(stages)
 
 
 Result = TypeVar("Result")

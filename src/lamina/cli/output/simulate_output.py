@@ -15,11 +15,20 @@ from lamina.simulation.scenario import FinalState, Simulation, TimelineEntry
 _NAMED = 3
 """Up to this many objects are listed by name; of more, the first and a count."""
 _SHORT = timedelta(seconds=1)
+_UNHEALTHY, _NOT_SIMULATED = 2, 3
 
 
 def is_healthy(states: Sequence[FinalState]) -> bool:
     """Say whether the change leaves nothing unhealthy that is not unhealthy without it."""
     return all(one.healthy or one.unhealthy_without_change for one in states)
+
+
+def exit_code(states: Sequence[FinalState]) -> int:
+    """Return 0 if the change leaves nothing unhealthy, 3 if that is not known because of hooks, 2 otherwise."""
+    bad = [one for one in states if not (one.healthy or one.unhealthy_without_change)]
+    if not bad:
+        return 0
+    return _UNHEALTHY if any(one.is_simulated for one in bad) else _NOT_SIMULATED
 
 
 def print_result(simulation: Simulation, states: Sequence[FinalState], output: str, everything: bool) -> None:
@@ -110,7 +119,8 @@ def _result_lines(states: Sequence[FinalState]) -> Iterator[str]:
 def _verdict(state: FinalState) -> str:
     if state.healthy:
         return "ok"
-    return "FAILED (also without the change)" if state.unhealthy_without_change else "FAILED"
+    verdict = "FAILED" if state.is_simulated else "NOT SIMULATED"
+    return f"{verdict} (also without the change)" if state.unhealthy_without_change else verdict
 
 
 def _line(state: FinalState) -> str:
@@ -121,6 +131,8 @@ def _line(state: FinalState) -> str:
         else ""
     )
     because = f": {state.because}" if state.because else ""
+    if not state.is_simulated:
+        return f"{_verdict(state)}  {state.ref}{because}"
     return f"{_verdict(state)}  {state.ref} is {state.state}{updated}{because}"
 
 
@@ -145,6 +157,7 @@ def _result_json(one: FinalState) -> Made:
     return {
         "object": str(one.ref),
         "healthy": one.healthy,
+        "simulated": one.is_simulated,
         "anyway": one.unhealthy_without_change,
         "state": one.state,
         "because": one.because,

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from lamina.core.model.queries import Call, HookResponse
-from lamina.errors import HookError
+from lamina.errors import HookError, HookUnreachable
 from lamina.runtime.metrics.recorder import HookRecorder
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class HookClient:
                 outcome = "200"
                 return body
             if call.url.startswith(_LOCAL_PREFIX):
-                error = HookError(
+                error = HookUnreachable(
                     f"{call.purpose} hook {call.url.removeprefix(_LOCAL_PREFIX)} is a function in a file, "
                     "and this process was given no hooks file"
                 )

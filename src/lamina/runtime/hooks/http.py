@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import aiohttp
 
 from lamina.core.model.queries import Call, Credentials
-from lamina.errors import HookError
+from lamina.errors import HookError, HookUnreachable
 from lamina.runtime.metrics.recorder import HookRecorder
 from lamina.tls import client_context
 
@@ -56,7 +56,8 @@ class HookTransport:
                 reached=False,
             ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise HookError(
+            kind = HookUnreachable if isinstance(error, aiohttp.ClientConnectorError) else HookError
+            raise kind(
                 f"http error: {call.purpose} hook {call.url}: {_message(error)}", reached=False
             ) from error
 

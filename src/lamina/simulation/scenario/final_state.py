@@ -20,13 +20,14 @@ from lamina.core.model.family import Family
 from lamina.core.model.finalizers import waiting
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
-from lamina.errors import PlanFailed
+from lamina.errors import HookUnreachable, PlanFailed
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 from lamina.simulation import Pass
 
 DELETED: Final = "deleted"
 """The state of an object that is gone; an object that exists has a `State`."""
+_HOOKS_HINT = "name the file with this hook with --hooks, or simulate where the hook can be called"
 _HEALTHY = (State.HEALTHY, State.PAUSED)
 _LONGEST_BACKOFF = timedelta(seconds=1000)
 """The longest backoff of a refused write."""
@@ -42,6 +43,8 @@ class FinalState(Struct, frozen=True):
     owner_status: OwnerStatus | None = None
     unhealthy_without_change: bool = False
     """Whether the state is the same without the change, which is then not its cause."""
+    is_simulated: bool = True
+    """Whether the simulation could call its hooks: without them, its state is not known."""
 
 
 def of_owner(
@@ -55,6 +58,9 @@ def of_owner(
     """Return the final state of an owner from its status and the last reconcile of each of its controllers."""
     ref = meta.ref(owner_status.owner)
     errors = [one.failure for one in reconciles if _is_persistent(one, now)]
+    if errors and isinstance(errors[-1], HookUnreachable):
+        because = f"{errors[-1]}; {_HOOKS_HINT}"
+        return FinalState(ref, False, State.UNKNOWN, because, owner_status, is_simulated=False)
     if errors or owner_status.state not in _HEALTHY:
         because = str(errors[-1]) if errors else owner_status.message
         return FinalState(ref, False, owner_status.state, because, owner_status)
