@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from ssl import CERT_REQUIRED, PROTOCOL_TLS_SERVER, SSLContext
@@ -16,7 +16,7 @@ from lamina.client.kubeconfig import exec_plugin
 from lamina.client.kubeconfig.exec_plugin import ExecPlugin
 from lamina.client.kubeconfig.read import Access
 from lamina.client.transport.http import HttpTransport
-from lamina.errors import Unreachable
+from lamina.errors import Unauthorized, Unreachable
 from lamina.server.tls.certificates import Certificates, ensure_certificates
 from tests.client.test_http_transport import BOTH, OK, REFUSED, responding, transport
 
@@ -108,8 +108,9 @@ async def test_a_token_of_a_program_is_dropped_after_401(program: Program, metho
         responding(OK, REFUSED, OK, OK) as (url, heads),
         transport(Access(server=url, exec=program.plugin())) as http,
     ):
-        for _ in range(4):
-            await (await http.request(method, "/x", headers={})).read()
+        for code in (200, 401, 200, 200):
+            with pytest.raises(Unauthorized) if code == 401 else nullcontext():
+                await (await http.request(method, "/x", headers={})).read()
 
     assert tokens(heads) == ["token-1", "token-1", "token-2", "token-2"]
 

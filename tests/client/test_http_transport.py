@@ -13,7 +13,7 @@ import pytest
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import Access
 from lamina.client.transport.http import HttpTransport
-from lamina.errors import ApiError, SettingsError, Unreachable
+from lamina.errors import ApiError, SettingsError, Unauthorized, Unreachable
 from lamina.server.tls.certificates import ensure_certificates
 
 
@@ -126,12 +126,32 @@ async def test_a_token_that_is_not_taken_is_looked_for_again(tmp_path: Path, met
         responding(REFUSED, OK) as (url, heads),
         transport(Access(server=url, token_file=file)) as http,
     ):
-        await (await http.request(method, "/x", headers={})).read()
+        with pytest.raises(Unauthorized):
+            await http.request(method, "/x", headers={})
         file.write_text("second")
         await (await http.request(method, "/x", headers={})).read()
 
     assert [b"bearer first" in head.lower() for head in heads] == [True, False]
     assert b"bearer second" in heads[1].lower()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("access", "sent"),
+    [
+        ({"token": "t", "user": "east"}, "the token, of user east"),
+        ({"username": "jo", "password": "p"}, "the password of jo"),
+        ({}, "requests without credentials"),
+    ],
+)
+async def test_what_a_server_does_not_accept_is_named_with_its_user_and_the_server(
+    access: dict[str, Any], sent: str, method: str
+) -> None:
+    async with responding(REFUSED) as (url, _), transport(Access(server=url, **access)) as http:
+        with pytest.raises(Unauthorized) as found:
+            await http.request(method, "/x", headers={})
+
+    assert str(found.value).endswith(f": {url} does not accept {sent}")
 
 
 @pytest.mark.parametrize("meanwhile", [b"", b"\xff\xfe", b"two\nlines", None])
@@ -142,7 +162,8 @@ async def test_a_token_holds_until_there_is_another(tmp_path: Path, meanwhile: b
         responding(REFUSED, OK) as (url, heads),
         transport(Access(server=url, token_file=file)) as http,
     ):
-        await (await http.request("GET", "/x", headers={})).read()
+        with pytest.raises(Unauthorized):
+            await http.request("GET", "/x", headers={})
         if meanwhile is None:
             file.unlink()
         else:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import binary, builds, characters, dictionaries, lists, text
+from msgspec.structs import replace
 
 from lamina.client.kubeconfig.exec_plugin import ExecPlugin
 from lamina.client.kubeconfig.read import Access, in_cluster, read_kubeconfig
@@ -71,7 +72,7 @@ def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, 
 
     write_kubeconfig(file, access)
 
-    assert read_kubeconfig(file) == access
+    assert read_kubeconfig(file) == replace(access, user="lamina")
 
 
 def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path) -> None:
@@ -87,8 +88,8 @@ def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path) -> None:
 
 def test_a_kubeconfig_may_lead_to_several_clusters(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
-    first = Access(server="https://127.0.0.1:1", token="one")
-    east = Access(server="https://127.0.0.1:1/clusters/east", token="two")
+    first = Access(server="https://127.0.0.1:1", token="one", user="lamina")
+    east = Access(server="https://127.0.0.1:1/clusters/east", token="two", user="east")
 
     write_kubeconfig(file, first, others={"east": east})
 
@@ -107,7 +108,9 @@ def test_a_chosen_context_stays_chosen_while_it_exists(tmp_path: Path, chosen: s
 
 
 def clusters(*names: str) -> dict[str, Access]:
-    return {name: Access(server=f"https://127.0.0.1:1/clusters/{name}", token=name) for name in names}
+    return {
+        name: Access(server=f"https://127.0.0.1:1/clusters/{name}", token=name, user=name) for name in names
+    }
 
 
 @pytest.mark.parametrize(("chosen", "current"), [("dev", "dev"), ("east", "east"), ("real", "lamina")])
@@ -140,7 +143,7 @@ def test_foreign_entries_of_a_kubeconfig_stay(tmp_path: Path, chosen: str, curre
 
 @pytest.mark.parametrize("odd", ["- a", "a: [", "clusters: 5", "contexts: [{name: 5}, 7, {name: a}]", ""])
 def test_what_is_no_kubeconfig_is_replaced_by_one(tmp_path: Path, odd: str) -> None:
-    file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one")
+    file, first = tmp_path / "kubeconfig", Access(server="https://127.0.0.1:1", token="one", user="lamina")
     file.write_text(odd)
 
     write_kubeconfig(file, first, others=clusters("east"))
@@ -206,6 +209,7 @@ def test_impersonation_and_tls_server_name_are_read(tmp_path: Path) -> None:
         as_uid="1",
         as_groups=("a", "b"),
         as_extra={"scopes": ("x", "y")},
+        user="u",
     )
 
 

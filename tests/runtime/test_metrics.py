@@ -10,7 +10,7 @@ from lamina.client.transport.base import Query, Response
 from lamina.client.write_guard import WriteGuard
 from lamina.core.model.plan import Counter, Create, Delete, Emit, Gauge, Replace
 from lamina.core.model.queries import Call, CallOrigin
-from lamina.errors import SettingsError, Unreachable
+from lamina.errors import SettingsError, Unauthorized, Unreachable
 from lamina.objects.types import Ref
 from lamina.runtime.metrics.healthz import address, listening
 from lamina.runtime.metrics.prometheus import Metrics
@@ -297,6 +297,8 @@ class Answering:
     ) -> Response:  # fmt: skip
         if not self.status:
             raise Unreachable("no answer")
+        if self.status == 401:
+            raise Unauthorized("Unauthorized")
         return self  # type: ignore[return-value]  # of an answer only the head is looked at
 
     async def read(self) -> bytes:
@@ -307,17 +309,17 @@ class Answering:
 
 async def test_requests_are_counted_by_method_and_answer_and_so_is_the_time_we_are_asked_to_wait() -> None:
     metrics = Metrics(host="server:6443")
-    for status, headers in ((200, {}), (429, {"retry-after": "7"}), (0, {})):
+    for status, headers in ((200, {}), (429, {"retry-after": "7"}), (0, {}), (401, {})):
         transport = metrics.traffic.metered(Answering(status, headers))
-        if status:
+        if status not in (0, 401):
             answer = await transport.request("GET", "/api", headers={}, body=b"123")
             assert await answer.read() == b"12345"
         else:
-            with pytest.raises(Unreachable):
+            with pytest.raises(Unauthorized if status else Unreachable):
                 await transport.request("GET", "/api", headers={})
 
     found = counted(metrics)
-    for code in ("200", "429", "<error>"):
+    for code in ("200", "429", "401", "<error>"):
         assert found["rest_client_requests_total", f"code={code},host=server:6443,method=GET"] == 1
     assert found["lamina_api_throttled_seconds_total", ""] == 7
     assert found["rest_client_request_size_bytes_sum", "host=server:6443,verb=GET"] == 6

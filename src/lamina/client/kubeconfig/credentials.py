@@ -143,6 +143,23 @@ class Credentials:
             raise Unreachable(f"{file}: {problem}")
 
 
+def describe(access: Access) -> str:
+    """Return what a server was sent to authenticate with, and the kubeconfig's user that it belongs to."""
+    if access.token_file is not None:
+        sent = f"the token in {access.token_file}"
+    elif access.token:
+        sent = "the token"
+    elif access.username:
+        sent = f"the password of {access.username}"
+    elif access.exec is not None:
+        sent = f"the credentials of {access.exec.command}"
+    elif access.certificate or access.certificate_file is not None:
+        sent = "the client certificate"
+    else:
+        return "requests without credentials"
+    return f"{sent}, of user {access.user}" if access.user else sent
+
+
 def load_identity(context: ssl.SSLContext, identity: Identity) -> None:
     """Have a context present a client certificate; SSLError where it cannot be used."""
     # The ssl module loads a certificate and its key only from files.

@@ -52,6 +52,8 @@ class Access(Struct, frozen=True, kw_only=True):
     as_groups: tuple[str, ...] = ()
     as_extra: Mapping[str, tuple[str, ...]] = {}
     namespace: str = "default"
+    user: str = ""
+    """The name of the user in the kubeconfig, for messages."""
 
 
 def read_kubeconfig(files: Path | Sequence[Path], context: str = "", *, hint: str = _HINT) -> Access:
@@ -72,6 +74,7 @@ def read_kubeconfig(files: Path | Sequence[Path], context: str = "", *, hint: st
         insecure=cluster.flag("insecure-skip-tls-verify"),
         proxy=_proxy(cluster),
         namespace=chosen.text("namespace") or "default",
+        user=chosen.text("user"),
         **(_identity(user, cluster) if user else {}),
     )
 

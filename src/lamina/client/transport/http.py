@@ -16,12 +16,13 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
-from lamina.client.kubeconfig.credentials import Credentials, Identity, load_identity
+from lamina.client import codec
+from lamina.client.kubeconfig.credentials import Credentials, Identity, describe, load_identity
 from lamina.client.kubeconfig.read import Access
 from lamina.client.transport.base import Query, Response
 from lamina.client.transport.write_pool import HttpResponse, WritePool
 from lamina.client.write_guard import WriteGuard, check_guard
-from lamina.errors import NotLeading, SettingsError, Unreachable
+from lamina.errors import NotLeading, SettingsError, Unauthorized, Unreachable
 from lamina.tls import client_context
 
 _LARGE = 512 * 1024
@@ -90,8 +91,7 @@ class HttpTransport:
             )
         except (*_CONNECTION_ERRORS, ValueError) as error:
             raise Unreachable(f"{method} {self._base}{path}: {_message(error)}") from error
-        self._check_status(response.status, mark)
-        return _Response(response, f"{method} {self._base}{path}")
+        return await self._accepted(_Response(response, f"{method} {self._base}{path}"), mark)
 
     async def _write(
         self,
@@ -113,12 +113,15 @@ class HttpTransport:
             )
         except (OSError, ValueError) as error:
             raise Unreachable(f"{method} {self._base}{path}: {_message(error)}") from error
-        self._check_status(response.status, mark)
-        return _ReadResponse(response)
+        return await self._accepted(_ReadResponse(response), mark)
 
-    def _check_status(self, status: int, mark: object) -> None:
-        if status == 401:
-            self._credentials.invalidate(mark)
+    async def _accepted(self, response: Response, mark: object) -> Response:
+        """Return a response; Unauthorized, which names the credentials and the server, where it is 401."""
+        if response.status != 401:
+            return response
+        self._credentials.invalidate(mark)
+        error = await codec.api_error(response)
+        raise Unauthorized(f"{error.message}: {self._base} does not accept {describe(self._access)}")
 
     async def _renew(self, request: str) -> None:
         """Renew credentials, and have new connections present the client certificate there is now."""

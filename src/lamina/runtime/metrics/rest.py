@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from lamina.client.transport.base import Query, Response, Transport
 from lamina.client.write_guard import WriteGuard
+from lamina.errors import Unauthorized
 
 _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _LONG = (*_SHORT, 120.0, 300.0, 1000.0)
@@ -100,6 +101,9 @@ class _Metered:
             code = str(answer.status)
             wait = answer.headers.get("retry-after", "") if answer.status == 429 else ""
             throttled = float(wait) if wait.isascii() and wait.isdigit() else 0.0
+        except Unauthorized as error:
+            code = str(error.code)
+            raise
         finally:
             self._metrics.asked(method, len(body or b""), code, monotonic() - began, throttled)
         return answer if streams else _Measured(answer, lambda size: self._metrics.got(method, size))
