@@ -236,17 +236,21 @@ class NotLeading(LaminaError):
     """Another replica leads this owner, or is about to: the plan is not carried out."""
 
 
-def _with_cluster(failure: LaminaError, about: Ref | None) -> str:
-    """Return the failure, with the cluster if it is not the primary one."""
-    return f"on {about.cluster}: {failure}" if about is not None and about.cluster else str(failure)
+def _named(failure: LaminaError, about: Ref | None, verb: str) -> str:
+    """Return a failure with the verb and the object it is about, and with its cluster if that is not the primary one."""
+    text = str(failure)
+    # A refusal by RBAC names both; that of a webhook neither, and that of a schema only the object.
+    if verb and about is not None and not (f"cannot {verb}" in text and about.name in text):
+        text = f"{verb} {about._replace(cluster='')}: {text}"
+    return f"on {about.cluster}: {text}" if about is not None and about.cluster else text
 
 
 class PlanFailed(LaminaError):
     """
     Some actions of a plan failed. `failures` holds each error; the other actions were done.
 
-    `about` holds the object of each failure, as far as known, and `transient` whether
-    the next plan resolves it: the plan was made from a stale cache, a cache has not
+    `about` holds the object of each failure and `verbs` the request that failed, as far as
+    known, and `transient` whether the next plan resolves it: the plan was made from a stale cache, a cache has not
     synced yet, or another replica leads the owner.
     """
 
@@ -255,22 +259,25 @@ class PlanFailed(LaminaError):
         failures: Sequence[LaminaError],
         about: Sequence[Ref | None] = (),
         transient: Sequence[bool] = (),
+        verbs: Sequence[str] = (),
     ) -> None:
         self.failures = tuple(failures)
         self.about = tuple(about) or (None,) * len(self.failures)
-        super().__init__("; ".join(map(_with_cluster, self.failures, self.about)))
+        self._verbs = tuple(verbs) or ("",) * len(self.failures)
+        self.messages = tuple(map(_named, self.failures, self.about, self._verbs))
+        """Each failure with its verb and object."""
+        super().__init__("; ".join(self.messages))
         self._transient = tuple(transient) or (False,) * len(self.failures)
 
     @property
     def serious(self) -> PlanFailed | None:
         """Return the same without failures that the next plan resolves, or None if there are no others."""
-        each = zip(self.failures, self.about, self._transient, strict=True)
-        remaining = [(failure, ref) for failure, ref, is_transient in each if not is_transient]
-        return (
-            PlanFailed([failure for failure, _ in remaining], [ref for _, ref in remaining])
-            if remaining
-            else None
-        )
+        each = zip(self.failures, self.about, self._verbs, self._transient, strict=True)
+        remaining = [one for *one, is_transient in each if not is_transient]
+        if not remaining:
+            return None
+        failures, about, verbs = zip(*remaining, strict=True)
+        return PlanFailed(failures, about, verbs=verbs)
 
 
 class SpecError(LaminaError):

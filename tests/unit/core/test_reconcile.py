@@ -396,6 +396,7 @@ def test_a_conflict_beside_a_real_refusal_is_not_reported() -> None:
     attempt = bench.attempt()
 
     assert attempt.complaint is not None
+    assert str(attempt.complaint.error) == "create secret default/wrong: wrong"
     assert "wrong" in str(attempt.complaint.error) and "changed" not in str(attempt.complaint.error)
     assert isinstance(attempt.failure, PlanFailed) and len(attempt.failure.failures) == 2
 

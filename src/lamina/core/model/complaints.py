@@ -40,8 +40,7 @@ def summary(error: LaminaError) -> str:
     """Return an error in one line; of a plan that failed, how many actions did and the first few."""
     if not isinstance(error, PlanFailed):
         return str(error)
-    first = "; ".join(str(one) for one in error.failures[:_FIRST])
-    return f"{len(error.failures)}: {first}"
+    return f"{len(error.failures)}: {'; '.join(error.messages[:_FIRST])}"
 
 
 def failures_about(error: PlanFailed, refs: Collection[Ref]) -> dict[Ref, LaminaError]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lamina.core.model.plan import Action, Plan, is_outdated
+from lamina.core.model.plan import Action, Plan, is_outdated, verb
 from lamina.core.model.queries import Query
 from lamina.errors import CacheNotSynced, LaminaError, NotLeading
 from lamina.objects.types import Ref
@@ -62,6 +62,11 @@ class RefusedAction(Struct, frozen=True):
 
     action: Action
     error: LaminaError
+
+    @property
+    def verb(self) -> str:
+        """Return the verb of the request, as in a rule of RBAC."""
+        return verb(self.action)
 
     @property
     def is_outdated(self) -> bool:

@@ -157,6 +157,21 @@ class Emit(Struct, frozen=True, kw_only=True):
 Action: TypeAlias = Create | Patch | Replace | Apply | Post | Delete | DeleteAll | Emit
 
 
+def verb(action: Action) -> str:
+    """Return the verb of an action's request, as in a rule of RBAC."""
+    match action:
+        case Create() | Post() | Emit():
+            return "create"
+        case Patch() | Apply():
+            return "patch"
+        case Replace():
+            return "update"
+        case Delete():
+            return "delete"
+        case DeleteAll():
+            return "deletecollection"
+
+
 class Stage(Struct, frozen=True):
     """
     Actions that are performed concurrently, all of them, whatever fails.

@@ -388,6 +388,7 @@ def _plan_failed(plan: Plan, outcome: Outcome) -> PlanFailed:
         [*(one.error for one in outcome.refused), *more],
         [*(one.action.ref for one in outcome.refused), *(None for _ in more)],
         [*(one.is_transient for one in outcome.refused), *(False for _ in more)],
+        [*(one.verb for one in outcome.refused), *("" for _ in more)],
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from lamina.core.model.complaints import failures_about, reported_by, summary, sync_error
-from lamina.errors import LaminaError, NotFound, PlanFailed, SpecError
+from lamina.errors import Forbidden, LaminaError, NotFound, PlanFailed, SpecError
 from lamina.objects import meta
 from lamina.objects.types import Ref
 from tests.unit.core.ownership.worlds import thing, world
@@ -42,6 +42,21 @@ def test_the_summary_of_many_failures_counts_them_and_names_the_first_three() ->
     many = failed(*((f"part {number}", None) for number in range(5)))
 
     assert summary(many) == "5: part 0; part 1; part 2"
+
+
+def test_a_refusal_is_named_by_its_verb_and_its_object_unless_it_names_both() -> None:
+    def named(message: str, verb: str, about: Ref) -> str:
+        return str(PlanFailed([Forbidden(message)], [about], verbs=[verb]))
+
+    denied = 'admission webhook "w" denied the request: no'
+    assert named(denied, "create", A) == f"create part one/a: {denied}"
+    assert named('parts "a" is immutable', "patch", A) == 'patch part one/a: parts "a" is immutable'
+    rbac = 'parts "a" is forbidden: User "u" cannot patch resource "parts"'
+    assert named(rbac, "patch", A) == rbac
+    assert named(denied, "create", A._replace(cluster="east")) == f"on east: create part one/a: {denied}"
+    assert (
+        summary(PlanFailed([Forbidden(denied)], [A], verbs=["create"])) == f"1: create part one/a: {denied}"
+    )
 
 
 def test_failures_are_found_by_the_object_they_are_about() -> None:
