@@ -2,16 +2,20 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
+from lamina.cli.commands.agent import agent
 from lamina.cli.commands.run import run
 from lamina.core.model.family import Family
 from lamina.core.model.plan import Create
 from lamina.core.model.queries import Call, CallOrigin
+from lamina.families.manifestwork.api import StrategyType
+from lamina.families.manifestwork.hub import phase
 from lamina.families.objectset.labels import API_VERSION
 from lamina.families.objectset.sets.status import gauges
 from lamina.families.resourcegraph import counters
@@ -55,6 +59,25 @@ def test_every_option_of_the_original_is_known_and_has_the_default_that_the_page
         assert here == ("on" if default else "off")
     elif isinstance(default, str | int | float) and not name.startswith("zap-"):
         assert here == {"": "everything", str(1 / 300): "1/300"}.get(str(default), str(default))
+
+
+WORKS = (ROOT / "docs" / "reference" / "manifestwork.md").read_text()
+
+
+def test_the_options_of_the_agent_have_the_defaults_that_the_page_says() -> None:
+    known = {one: option.default for option in agent.params for one in option.opts}
+    rows = [line.split("|")[2] for line in WORKS.splitlines() if re.match(r"\| .* \| `--", line)]
+    said = {one: default for row in rows for one, default in re.findall(r"`(--[a-z-]+)`(?:, (\w+))?", row)}
+
+    assert len(said) == 9
+    assert {name: str(known[name]) for name in said if said[name]} == {
+        name: default for name, default in said.items() if default
+    }
+
+
+@pytest.mark.parametrize("reason", sorted(set(re.findall(r"`([A-Z][a-zA-Z]+)`", WORKS))))
+def test_a_reason_or_a_kind_on_the_page_is_one_in_the_code(reason: str) -> None:
+    assert reason in [*vars(phase).values(), *get_args(StrategyType)]
 
 
 HOOKS = ("sync", "finalize", "customize")
