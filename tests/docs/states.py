@@ -62,7 +62,7 @@ def _table(rules: Rules) -> Iterator[str]:
     yield "|  | conditions and fields | state |"
     yield "| --- | --- | --- |"
     for number, rule in enumerate(rules, 1):
-        yield f"| {number} | {rule.upstream} | `{rule.state}` |"
+        yield f"| {number} | {rule.upstream} | `{rule.state}`{', ended' if rule.ends else ''} |"
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ _COMMANDS = {
     "crds": "Print the CustomResourceDefinitions of the families.",
     "rbac": "Print the minimal RBAC roles for the configured controllers.",
     "down": "Stop a control plane that runs on this machine.",
-    "status": "List the control planes that run on this machine.",
+    "status": "Say the state of an owner, or list the control planes on this machine.",
     "clusters": "Add, list and remove clusters of the running server.",
     "chaos": "Inject faults, list them, and remove them.",
     "clock": "Show, advance and speed up the clock of the running server.",
@@ -92,7 +92,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except LaminaError as error:
         _report(error)
-        sys.exit(1)
+        sys.exit(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)

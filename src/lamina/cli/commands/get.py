@@ -102,6 +102,7 @@ def as_json(owner_status: OwnerStatus) -> Made:
         "available": owner_status.available,
         "state": owner_status.state,
         "message": owner_status.message,
+        "ended": owner_status.has_ended,
         "targets": {
             name: {
                 "revision": target.revision,

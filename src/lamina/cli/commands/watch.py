@@ -6,33 +6,26 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
+from msgspec import Struct
 
 from lamina.cli.commands.get import COLUMNS, as_json, row
 from lamina.cli.options.cluster_flags import find_kind, load_access, output_options, split_target, with_client
 from lamina.cli.output.rollout_status import owner_status_of
 from lamina.cli.output.tables import StreamingTable
+from lamina.cli.owner_watch import report_owners
+from lamina.cli.rollout_wait import EXIT_CODES, at_most, check_ended, sentence, timeout_seconds
 from lamina.client.client import Client
-from lamina.clock import WallClock
-from lamina.core.model.controller import AnyController, Controller, Source, Watch, no_keys
-from lamina.core.model.family import Family
-from lamina.core.model.plan import NOTHING, Plan
-from lamina.core.model.queries import Answers, Query
 from lamina.core.model.state import State
-from lamina.core.model.world import Change, World
 from lamina.core.rollout.owner_status import OwnerStatus
 from lamina.errors import LaminaError, NotFound
-from lamina.families.registry import chosen
 from lamina.objects.types import GroupKind, Made, Ref
-from lamina.runtime.controller.manager import Manager
 
-Report = Callable[[Ref, OwnerStatus | None], None]
+Show = Callable[[Made, tuple[str, ...]], None]
 _DELETED = "deleted"
 _UNTIL = (*map(str, State), _DELETED)
 _STATES = f"{', '.join(_UNTIL[:-1])} or {_DELETED}"
@@ -45,7 +38,7 @@ class _Until(click.Choice[str]):
         return f"expected {_STATES}, got {value!r}"
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES)
 @click.argument("kind", metavar="[KIND[/NAME]]", required=False)
 @click.option("-n", "--namespace", metavar="NAME", help="Namespace of the owners. Default: all namespaces.")
 @click.option(
@@ -54,11 +47,15 @@ class _Until(click.Choice[str]):
     metavar="STATE",
     help=f"Exit when an owner is in this state: {_STATES}, in any case.",
 )
+@click.option(
+    "--timeout", metavar="TIME", help="Exit with code 124 after this time (30s, 10m). Default: none."
+)
 @output_options
 def watch(
     kind: str | None,
     namespace: str | None,
     until: str | None,
+    timeout: str | None,
     output: str,
     kubeconfig: Path | None,
     context: str,
@@ -69,100 +66,136 @@ def watch(
     The columns are those of `lamina get`; with -o json each line is a JSON object.
     Runs until Ctrl-C, or until an owner is in the state of --until. With a NAME,
     the namespace is `default` unless -n is given; with --until, the owner must
-    exist.
+    exist, and `--until healthy` exits with code 1 as soon as its rollout has
+    ended without success.
     """
     word, name = split_target(kind)
+    seconds = timeout_seconds(timeout)
+
+    async def run(client: Client) -> None:
+        watching = _Watching(name, namespace or "", until or "", _printer(output), output == "json")
+        await watching.run(client, word, seconds)
+
     with suppress(KeyboardInterrupt):
-        with_client(
-            load_access(kubeconfig, context),
-            lambda client: _watch(client, word, name, namespace, until, output),
-        )
+        with_client(load_access(kubeconfig, context), run)
 
 
-async def _watch(
-    client: Client, word: str, name: str, namespace: str | None, until: str | None, output: str
-) -> None:
-    kind = find_kind(await client.discover(), word) if word else None
-    group_kind = kind.group_kind if kind is not None else None
-    owner = kind.ref(namespace or "default", name) if kind is not None and name else None
-    if owner is not None:
-        namespace = owner.namespace
-    if owner is not None and until and not await _can_wait(client, owner, until):
-        return
-    printed: dict[Ref, Made | tuple[str, ...]] = {}
-    done = asyncio.Event()
-    lines = StreamingTable(COLUMNS, widths=(12, 24, 8, 7, 9, 11, 0))
+class _Watching:
+    """Which owners are watched, until when, and what was printed of each."""
 
-    def report(ref: Ref, owner_status: OwnerStatus | None) -> None:
+    def __init__(self, name: str, namespace: str, until: str, show: Show, compares_json: bool) -> None:
+        self._name, self._namespace, self._until = name, namespace, until
+        self._show, self._compares_json = show, compares_json
+        self._kind: GroupKind | None = None
+        self._owner: Ref | None = None
+        self._printed: dict[Ref, _Printed] = {}
+        self._done = asyncio.Event()
+        self._error: LaminaError | None = None
+        self._last = ""
+
+    async def run(self, client: Client, word: str, seconds: float | None) -> None:
+        kind = find_kind(await client.discover(), word) if word else None
+        self._kind = kind.group_kind if kind is not None else None
+        if kind is not None and self._name:
+            self._owner = kind.ref(self._namespace or "default", self._name)
+            self._namespace = self._owner.namespace
+            if self._until and not await self._can_wait(client, self._owner):
+                return
+        async with at_most(seconds, self._last_seen):
+            await report_owners(client, self._report, self._done)
+        if self._error is not None:
+            raise self._error
+
+    async def _can_wait(self, client: Client, owner: Ref) -> bool:
+        """Say whether there is a state to wait for: not if `deleted` is already so; raises if the owner does not exist."""
+        if self._until != _DELETED:
+            self._last = sentence((await owner_status_of(client, owner))[2])
+            return True
+        try:
+            await client.get(owner)
+        except NotFound:
+            return False
+        return True
+
+    def _last_seen(self) -> str:
+        """Return what was last seen of the owner, or of all owners, for the error of a timeout."""
+        if self._owner is not None:
+            return self._last or f"no status of {self._owner} was read"
+        waited = f", none of them {self._until}" if self._until else ""
+        return f"{len(self._printed)} owners were seen{waited}"
+
+    def _report(self, ref: Ref, owner_status: OwnerStatus | None) -> None:
         """Print the status of an owner if it differs from the last one printed."""
-        if group_kind is not None and GroupKind(ref.group, ref.kind) != group_kind:
-            return
-        if (namespace and ref.namespace != namespace) or (name and ref.name != name):
+        if self._done.is_set() or not self._is_watched(ref):
             return
         if owner_status is None:
-            if ref in printed:
-                del printed[ref]
-                show(_deleted_json(ref), _deleted_row(ref))
-                if owner is not None and until:
-                    # The state that is waited for cannot be reached any more.
-                    done.set()
+            if self._printed.pop(ref, None) is not None:
+                self._report_deleted(ref)
             return
-        shown, cells = as_json(owner_status), row(owner_status)
+        one, self._last = _Printed(as_json(owner_status), row(owner_status)), sentence(owner_status)
+        before = self._printed.get(ref)
+        self._printed[ref] = one
         # A change that the row does not show prints no row.
-        content: Made | tuple[str, ...] = shown if output == "json" else cells
-        if printed.get(ref) != content:
-            printed[ref] = content
-            show(shown, cells)
+        if before is None or one.content(self._compares_json) != before.content(self._compares_json):
+            self._show(one.status, one.cells)
+        if owner_status.state == self._until:
+            self._done.set()
+        elif self._owner is not None:
+            self._end_with(owner_status)
+
+    def _is_watched(self, ref: Ref) -> bool:
+        if self._kind is not None and GroupKind(ref.group, ref.kind) != self._kind:
+            return False
+        return self._namespace in ("", ref.namespace) and self._name in ("", ref.name)
+
+    def _report_deleted(self, ref: Ref) -> None:
+        self._show(_deleted_json(ref), _deleted_row(ref))
+        if self._until == _DELETED:
+            self._done.set()
+        elif self._until and self._owner is not None:
+            # The state that is waited for cannot be reached any more.
+            self._error = LaminaError(f"{self._owner} was deleted before it was {self._until}")
+            self._done.set()
+
+    def _end_with(self, owner_status: OwnerStatus) -> None:
+        """End where the rollout of the owner has ended otherwise than it is waited for."""
+        try:
+            check_ended(owner_status, self._until)
+        except LaminaError as error:
+            self._error = error
+            self._done.set()
+
+
+class _Printed(Struct, frozen=True):
+    """What was printed of an owner: as JSON, and as a row."""
+
+    status: Made
+    cells: tuple[str, ...]
+
+    def content(self, is_json: bool) -> Made | tuple[str, ...]:
+        return self.status if is_json else self.cells
+
+
+def _printer(output: str) -> Show:
+    """Return the function that prints a status, in an output format."""
+    lines = StreamingTable(COLUMNS, widths=(12, 24, 8, 7, 9, 11, 0))
 
     def show(status: Made, cells: tuple[str, ...]) -> None:
-        if not done.is_set():
-            _print(lines, output, status, cells)
-        if status["state"] == until:
-            done.set()
+        try:
+            click.echo(json.dumps(status) if output == "json" else lines.add(cells))
+        except BrokenPipeError:
+            # The reader has closed the pipe, as `head` does.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise KeyboardInterrupt from None
 
-    families = chosen("all")
-    sources = [_observed(family, source, report) for family in families for source in family.sources]
-    fixed = [one for family in families for one in _observers(family, family.controllers, (), report)]
-    watching = asyncio.create_task(Manager(client, fixed, clock=WallClock(), sources=sources).run())
-    ending = asyncio.create_task(done.wait())
-    try:
-        await asyncio.wait((watching, ending), return_when=asyncio.FIRST_COMPLETED)
-        if watching.done():
-            await watching
-        if owner is not None and not printed and until != _DELETED:
-            raise LaminaError(f"{owner} was deleted before it was {until}")
-    finally:
-        for task in (watching, ending):
-            task.cancel()
-        await asyncio.gather(watching, ending, return_exceptions=True)
-
-
-async def _can_wait(client: Client, owner: Ref, until: str) -> bool:
-    """Say whether there is a state to wait for: not if `deleted` is already so; raises if the owner does not exist."""
-    if until != _DELETED:
-        await owner_status_of(client, owner)
-        return True
-    try:
-        await client.get(owner)
-    except NotFound:
-        return False
-    return True
-
-
-def _print(lines: StreamingTable, output: str, status: Made, cells: tuple[str, ...]) -> None:
-    try:
-        click.echo(json.dumps(status) if output == "json" else lines.add(cells))
-    except BrokenPipeError:
-        # The reader has closed the pipe, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise KeyboardInterrupt from None
+    return show
 
 
 def _deleted_json(ref: Ref) -> Made:
     return {
         "apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name,
         "revision": 0, "updated": 0, "available": 0, "state": _DELETED, "message": "the owner was deleted",
-        "targets": {},
+        "ended": False, "targets": {},
     }  # fmt: skip
 
 
@@ -170,56 +203,3 @@ def _deleted_row(ref: Ref) -> tuple[str, ...]:
     return (
         ref.namespace or "-", f"{ref.kind.lower()}/{ref.name}", "-", "-", "-", _DELETED, "the owner was deleted"
     )  # fmt: skip
-
-
-def _observed(family: Family, source: Source, report: Report) -> Source:
-    """Return a source of observers: one for each controller of the source."""
-    return replace(
-        source,
-        controllers=lambda world: _observers(family, source.controllers(world), source.watches, report),
-    )
-
-
-def _with_itself(watch: Watch) -> Watch:
-    """Return a watch that enqueues the changed object, too: its controller may skip what it wrote itself."""
-
-    def enqueue(world: World, change: Change) -> Iterable[Ref]:
-        return dict.fromkeys((*watch.enqueue(world, change), change.ref))
-
-    return replace(watch, enqueue=enqueue)
-
-
-def _observers(
-    family: Family, running: Sequence[AnyController], more: Sequence[Watch], report: Report
-) -> tuple[AnyController, ...]:
-    """Return controllers with the same keys as those that run, the watches of all of them, and an empty plan."""
-    watches = [*more, *(watch for controller in running for watch in controller.watches)]
-    cached = tuple(replace(watch, enqueue=no_keys) for watch in watches)
-
-    def status_of(seen: tuple[World, Ref], answers: Answers) -> OwnerStatus | tuple[Query, ...] | None:
-        world, ref = seen
-        if family.live_status is None:
-            return family.owner_status(world, ref)
-        return family.live_status(world, ref, answers)
-
-    def queries(seen: tuple[World, Ref], answers: Answers) -> tuple[Query, ...]:
-        found = status_of(seen, answers)
-        return found if isinstance(found, tuple) else ()
-
-    def plan(seen: tuple[World, Ref], answers: Answers, now: datetime) -> Plan:
-        found = status_of(seen, answers)
-        assert not isinstance(found, tuple), "all queries are answered"
-        report(seen[1], found)
-        return NOTHING
-
-    return tuple(
-        Controller(
-            name=controller.name,
-            watches=(*map(_with_itself, controller.watches), *cached),
-            gather=lambda world, ref: (world, ref),
-            queries=queries,
-            plan=plan,
-            config_hash=" ".join(one.config_hash for one in running),
-        )
-        for controller in running
-    )

@@ -47,10 +47,11 @@ OUTDATED: ConditionRule = StateRule(
 )
 
 
-def reports(state: State, name: str, status: str, *reasons: str) -> ConditionRule:
+def reports(state: State, name: str, status: str, *reasons: str, ends: bool = False) -> ConditionRule:
     """Return the rule of a condition with this status and, where reasons are given, one of them."""
     because = f", reason {' or '.join(reasons)}" if reasons else ""
-    return StateRule(state, f"{name} is {status}{because}", lambda one: one.has(name, status, *reasons))
+    text = f"{name} is {status}{because}"
+    return StateRule(state, text, lambda one: one.has(name, status, *reasons), ends=ends)
 
 
 def message(obj: Obj, state: State, names: Sequence[str]) -> str:

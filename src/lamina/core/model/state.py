@@ -66,13 +66,26 @@ def worst(states: Iterable[State]) -> State:
 
 
 class StateRule(Struct, Generic[Facts], frozen=True):
-    """One row of a family's table: the state, the upstream conditions it stands for, and the check for them."""
+    """
+    One row of a family's table: the state, the upstream conditions it stands for, and the check for them.
+
+    `ends` says that a rollout in this state has ended without success: it was aborted, its
+    deadline is exceeded, or its spec is invalid. What may still become healthy without an
+    edit, such as one late target, does not end it.
+    """
 
     state: State
     upstream: str
     holds: Callable[[Facts], bool]
+    ends: bool = False
+
+
+def deciding(rules: Sequence[StateRule[Facts]], facts: Facts) -> StateRule[Facts]:
+    """Return the first rule that holds; one of the state Unknown where none does."""
+    otherwise = StateRule[Facts](State.UNKNOWN, "anything else", lambda facts: True)
+    return next((rule for rule in rules if rule.holds(facts)), otherwise)
 
 
 def decide(rules: Sequence[StateRule[Facts]], facts: Facts) -> State:
     """Return the state of the first rule that holds; Unknown where none does."""
-    return next((rule.state for rule in rules if rule.holds(facts)), State.UNKNOWN)
+    return deciding(rules, facts).state

@@ -33,7 +33,8 @@ class OwnerStatus(Struct, frozen=True, kw_only=True):
 
     `goal` is the number of the revision that targets are moved to, 0 where the
     owner has no revisions, and then `unrevised` says why; `wanted` is the one its
-    spec asks for, 0 where that is the goal.
+    spec asks for, 0 where that is the goal. `has_ended` says that the rollout has
+    ended without success (`StateRule.ends`).
     """
 
     owner: Obj
@@ -44,6 +45,7 @@ class OwnerStatus(Struct, frozen=True, kw_only=True):
     targets: Mapping[str, TargetStatus] = field(default_factory=dict)
     wanted: int = 0
     unrevised: str = ""
+    has_ended: bool = False
 
     @property
     def updated(self) -> int:

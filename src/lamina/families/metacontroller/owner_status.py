@@ -9,7 +9,7 @@ from msgspec import Struct
 from lamina.core.health.kstatus import health
 from lamina.core.health.probe import HEALTHY, ProbeResult, has_observed_its_spec, unhealthy, unknown
 from lamina.core.model.finalizers import waiting
-from lamina.core.model.state import State, StateRule, decide, worst
+from lamina.core.model.state import State, StateRule, decide, deciding, worst
 from lamina.core.rollout.history import History
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
 from lamina.families.metacontroller.rollback import revised
@@ -52,7 +52,12 @@ OWNER_STATES: tuple[StateRule[_Reported], ...] = (
         "Updated, reason RolloutProgressing or RolloutWaiting",
         lambda one: one.has_reason("RolloutProgressing") or one.has_reason("RolloutWaiting"),
     ),
-    StateRule(State.DEGRADED, "Updated, reason RolloutStalled", lambda one: one.has_reason("RolloutStalled")),
+    StateRule(
+        State.DEGRADED,
+        "Updated, reason RolloutStalled",
+        lambda one: one.has_reason("RolloutStalled"),
+        ends=True,
+    ),
     StateRule(State.PAUSED, "Updated, reason RolloutPaused", lambda one: one.has_reason("RolloutPaused")),
 )
 """The state of a parent whose children roll; the first row that holds decides."""
@@ -102,7 +107,8 @@ def owner_status(view: View) -> OwnerStatus:
     stored = revisions(view)
     kept, goal = revised(stored)
     reported = _reported(view.parent)
-    state = decide(OWNER_STATES, reported)
+    rule = deciding(OWNER_STATES, reported)
+    state = rule.state
     numbers = {one.name: one.number for one in kept.revisions}
     children = {
         (kind.group_kind, meta.name(obj)): obj for kind, objects in view.children.items() for obj in objects
@@ -121,6 +127,7 @@ def owner_status(view: View) -> OwnerStatus:
         state=state,
         message=_message(reported, state, _error(view, state)),
         targets=targets,
+        has_ended=rule.ends,
     )
 
 

@@ -15,7 +15,7 @@ from lamina.core.model.reported_conditions import (
     message,
     reports,
 )
-from lamina.core.model.state import State, StateRule, decide
+from lamina.core.model.state import State, StateRule, decide, deciding
 from lamina.core.model.world import World
 from lamina.core.phases.live_objects import follows
 from lamina.core.phases.targets import RevisionObjects, targets
@@ -40,7 +40,7 @@ OWNER_STATES: tuple[ConditionRule, ...] = (
     UNREPORTED,
     OUTDATED,
     reports(State.PAUSED, "Paused", "True"),
-    reports(State.DEGRADED, "Progressing", "False", "ProgressDeadlineExceeded", "InvalidTemplate"),
+    reports(State.DEGRADED, "Progressing", "False", "ProgressDeadlineExceeded", "InvalidTemplate", ends=True),
     reports(State.PROGRESSING, "Progressing", "True"),
     reports(State.HEALTHY, "Available", "True"),
     reports(State.DEGRADED, "Available", "False"),
@@ -118,7 +118,8 @@ def progress(view: deployment_view.View) -> Mapping[str, int]:
 
 
 def _deployment(view: deployment_view.View, answers: Answers | None) -> OwnerStatus:
-    state = decide(OWNER_STATES, ReportedConditions(view.obj))
+    rule = deciding(OWNER_STATES, ReportedConditions(view.obj))
+    state = rule.state
     those = objects_of_sets(view.sets, view.slices, view.kinds)
     # The set that has the template is the newest one.
     latest = view.sets[-1] if view.sets else None
@@ -130,6 +131,7 @@ def _deployment(view: deployment_view.View, answers: Answers | None) -> OwnerSta
         message=_message(view.obj, state, ("Progressing", "Available")),
         targets=targets(those, those[-1], state, answers) if those else {},
         unrevised="" if latest is not None else "its controller has created no revision yet",
+        has_ended=rule.ends,
     )
 
 

@@ -16,7 +16,7 @@ from lamina.core.model.reported_conditions import (
     message,
     reports,
 )
-from lamina.core.model.state import State, StateRule, decide
+from lamina.core.model.state import State, StateRule, decide, deciding
 from lamina.core.model.world import World
 from lamina.core.rollout.history import History, history
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
@@ -170,7 +170,8 @@ def owner_status(world: World, ref: Ref) -> OwnerStatus | None:
 
 
 def _definition(world: World, obj: Obj, instances: Collection[Obj]) -> OwnerStatus:
-    state = decide(DEFINITION_STATES, ReportedConditions(obj))
+    rule = deciding(DEFINITION_STATES, ReportedConditions(obj))
+    state = rule.state
     current = _number(obj, "currentRevision")
     return OwnerStatus(
         owner=obj,
@@ -180,6 +181,7 @@ def _definition(world: World, obj: Obj, instances: Collection[Obj]) -> OwnerStat
         message=_message(obj, state, ("Propagated", "Ready", "GraphAccepted")),
         targets=dict(sorted((_key(one), _target(one)) for one in instances)),
         unrevised="" if current else "its controller has issued no revision yet",
+        has_ended=rule.ends,
     )
 
 
@@ -200,7 +202,8 @@ def _key(instance: Obj) -> str:
 
 
 def _instance(world: World, obj: Obj) -> OwnerStatus:
-    state = decide(INSTANCE_STATES, ReportedConditions(obj))
+    rule = deciding(INSTANCE_STATES, ReportedConditions(obj))
+    state = rule.state
     current = _number(obj, "currentInputRevision")
     return OwnerStatus(
         owner=obj,
@@ -210,6 +213,7 @@ def _instance(world: World, obj: Obj) -> OwnerStatus:
         message=f"{_message(obj, state, _OF_INSTANCE)}{_cut(obj)}",
         targets=dict(_resources(obj)),
         unrevised="" if current else "its controller has recorded no input revision yet",
+        has_ended=rule.ends,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from lamina.core.model.queries import Answers
-from lamina.core.model.state import State, decide
+from lamina.core.model.state import State, decide, deciding
 from lamina.core.rollout.history import History
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
 from lamina.core.rollout.revision import Revision
@@ -42,15 +42,16 @@ def owner_status(view: View) -> OwnerStatus:
         has_degraded=any(one.state is State.DEGRADED for one in targets.values()),
         is_back=stable is not None and _is_back(targets.values(), stable),
     )
-    state = decide(OWNER_STATES, facts)
+    rule = deciding(OWNER_STATES, facts)
     return OwnerStatus(
         owner=view.obj,
         history=history,
         goal=goal,
-        state=state,
-        message=message(facts, state),
+        state=rule.state,
+        message=message(facts, rule.state),
         targets=targets,
         wanted=wanted.number,
+        has_ended=rule.ends,
     )
 
 

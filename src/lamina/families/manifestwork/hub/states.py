@@ -88,14 +88,20 @@ OWNER_STATES: tuple[StateRule[Reported], ...] = (
         State.ABORTED,
         f"{PROGRESSING}, reason {ABORTED}; every work is on the stable revision, confirmed by its agent",
         lambda one: one.has_reason(ABORTED) and one.is_back,
+        ends=True,
     ),
-    StateRule(State.ABORTING, f"{PROGRESSING}, reason {ABORTED}", lambda one: one.has_reason(ABORTED)),
+    StateRule(
+        State.ABORTING, f"{PROGRESSING}, reason {ABORTED}", lambda one: one.has_reason(ABORTED), ends=True
+    ),
     StateRule(
         State.ABORTING,
         f"{PROGRESSING}, reason {OVERDUE}; status.abortedTime is set",
         lambda one: one.has_reason(OVERDUE) and one.is_aborted,
+        ends=True,
     ),
-    StateRule(State.DEGRADED, f"{PROGRESSING}, reason {OVERDUE}", lambda one: one.has_reason(OVERDUE)),
+    StateRule(
+        State.DEGRADED, f"{PROGRESSING}, reason {OVERDUE}", lambda one: one.has_reason(OVERDUE), ends=True
+    ),
     StateRule(State.HEALTHY, f"{PROGRESSING}, reason {AVAILABLE}; {ROLLED_OUT} is True", _is_complete),
     StateRule(State.DEGRADED, f"{ROLLED_OUT}, reason {DEGRADED}", _is_degraded),
     StateRule(
