@@ -70,6 +70,8 @@ class Family(Struct, frozen=True, kw_only=True):
     """The RBAC rules that these objects of its kinds need."""
     checks: tuple[AdmissionCheck, ...] = ()
     """The admission checks of its kinds."""
+    is_finalizer: Callable[[str], bool] = lambda finalizer: False
+    """Whether a finalizer is one that its controllers or agents set."""
     required_status_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The status fields it depends on, by the name of the definition: if a definition lacks one, it does not run."""
     user_definitions: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from lamina.families.manifestwork.crds.bundle import definitions
 from lamina.families.manifestwork.hub import commands
 from lamina.families.manifestwork.hub import controller as hub
 from lamina.families.manifestwork.placement.controller import controllers as placement_controllers
-from lamina.families.manifestwork.rbac import rights
+from lamina.families.manifestwork.rbac import is_finalizer, rights
 
 
 def family(options: hub.Options = hub.DEFAULTS) -> Family:
@@ -31,6 +31,7 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
         plan=partial(commands.preview_edit, options),
         health=commands.health_of,
         rights=lambda objects: rights(objects, schedules=options.schedules, registers=options.registers),
+        is_finalizer=is_finalizer,
         required_status_fields={
             "manifestworkreplicasets.work.open-cluster-management.io": (
                 "status.updateRevision",

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from lamina.core.rbac import Rights
 from lamina.core.rollout.revision_object import CONTROLLER_REVISION
-from lamina.families.manifestwork.labels import CLUSTER_GROUP, WORK_GROUP
+from lamina.families.manifestwork.agent.labels import APPLIED_CLEANUP, WORK_CLEANUP
+from lamina.families.manifestwork.labels import CLEANUP, CLUSTER_GROUP, WORK_GROUP
 from lamina.families.manifestwork.placement.managedcluster import LEASE, LEASE_NAME
 from lamina.objects.types import Obj
 
@@ -60,6 +61,11 @@ def _registering() -> Rights:
     needed.add("", ("namespaces",), (*_READ, "create"))
     needed.add(LEASE.group, ("leases",), (*_READ, "create"))
     return needed
+
+
+def is_finalizer(text: str) -> bool:
+    """Say whether a finalizer is one that the hub or an agent sets."""
+    return text in (CLEANUP, WORK_CLEANUP, APPLIED_CLEANUP)
 
 
 def agent_rights(cluster: str) -> tuple[Rights, Rights]:

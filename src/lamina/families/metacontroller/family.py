@@ -27,7 +27,7 @@ from lamina.families.metacontroller.controller import (
 )
 from lamina.families.metacontroller.crds import definitions
 from lamina.families.metacontroller.owner_status import owner_status
-from lamina.families.metacontroller.rbac import rights
+from lamina.families.metacontroller.rbac import is_finalizer, rights
 from lamina.families.metacontroller.rollback import rollback
 from lamina.families.metacontroller.sync.gather import gather_any
 from lamina.objects import meta
@@ -46,6 +46,7 @@ def family(options: Options = DEFAULTS) -> Family:
         rollback=lambda world, ref, to: _rollback(world, ref, to, options),
         plan=lambda world, owner, answers, now: _plan(world, owner, answers, now, options),
         rights=rights,
+        is_finalizer=is_finalizer,
         user_definitions=("controllerrevisions.metacontroller.k8s.io",),
         upstream_leases=(
             UpstreamLease(upstream="Metacontroller", namespace="metacontroller", name="metacontroller"),

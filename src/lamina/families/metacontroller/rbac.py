@@ -14,7 +14,7 @@ from lamina.errors import SpecError
 from lamina.families.metacontroller import api
 from lamina.families.metacontroller.compile import Hooks
 from lamina.families.metacontroller.hooks.endpoint import endpoint
-from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, GROUP
+from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, GROUP, RELEASE, finalizer
 from lamina.objects.types import Obj
 
 _READ = ("get", "list", "watch")
@@ -39,6 +39,11 @@ def rights(controllers: Iterable[Obj]) -> Rights:
             # It does not run, and so needs nothing.
             continue
     return needed
+
+
+def is_finalizer(text: str) -> bool:
+    """Say whether a finalizer is one that the controllers set, on parents or on controllers."""
+    return text == RELEASE or text.startswith(tuple(finalizer(kind, "") for kind in (COMPOSITE, DECORATOR)))
 
 
 def _composite(needed: Rights, spec: api.CompositeSpec) -> None:

@@ -10,7 +10,7 @@ from lamina.families.objectset.controllers import cluster_controllers, controlle
 from lamina.families.objectset.crds import definitions
 from lamina.families.objectset.deployments.rollback import roll_back
 from lamina.families.objectset.owner_status import live_status, owner_status, owners
-from lamina.families.objectset.rbac import rights
+from lamina.families.objectset.rbac import is_finalizer, rights
 
 
 def family(options: Options = DEFAULT_OPTIONS) -> Family:
@@ -33,5 +33,6 @@ def family(options: Options = DEFAULT_OPTIONS) -> Family:
                 name="8a4hp84a6s.package-operator-lock",
             ),
         ),
+        is_finalizer=is_finalizer,
         cluster_controllers=cluster_controllers(options),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lamina.core.rbac import Rights, plural
-from lamina.families.objectset.labels import DEPLOYMENTS, GROUP, PHASES, SETS, SLICES
+from lamina.families.objectset.labels import DEPLOYMENTS, GROUP, METRICS, PHASES, SETS, SLICES, TEARDOWN
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Obj
 
@@ -29,6 +29,11 @@ def rights(objects: Iterable[Obj] = ()) -> Rights:
     if not contained:
         needed.note("the objects of ObjectSets: give their manifests to list their kinds")
     return needed
+
+
+def is_finalizer(text: str) -> bool:
+    """Say whether a finalizer is one that the controllers set, or one of upstream that they remove."""
+    return text in (TEARDOWN, METRICS)
 
 
 def _kinds(obj: Obj) -> Iterator[GroupKind]:

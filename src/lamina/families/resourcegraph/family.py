@@ -11,7 +11,7 @@ from lamina.families.resourcegraph.commands.plans import pin, roll_back
 from lamina.families.resourcegraph.controllers import controllers
 from lamina.families.resourcegraph.crds import definitions
 from lamina.families.resourcegraph.options import DEFAULTS, Options
-from lamina.families.resourcegraph.rbac import rights
+from lamina.families.resourcegraph.rbac import is_finalizer, rights
 
 
 def family(options: Options = DEFAULTS) -> Family:
@@ -32,4 +32,5 @@ def family(options: Options = DEFAULTS) -> Family:
         # Instances follow the current revision of their definition, which upstream's CRD does not declare.
         required_status_fields={"resourcegraphdefinitions.kro.run": ("status.currentRevision",)},
         upstream_leases=(UpstreamLease(upstream="kro", namespace="kro-system", name="controller.kro.run"),),
+        is_finalizer=is_finalizer,
     )

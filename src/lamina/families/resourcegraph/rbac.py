@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lamina.core.rbac import Rights
-from lamina.families.resourcegraph.labels import DEFINITION, GROUP
+from lamina.families.resourcegraph.labels import DEFINITION, FINALIZER, GROUP
 from lamina.graph.language.pluralize import pluralize
 from lamina.objects.types import Obj
 
@@ -33,6 +33,11 @@ def rights(objects: Iterable[Obj] = ()) -> Rights:
     if not definitions:
         needed.note("the kinds of ResourceGraphDefinitions: give their manifests to list them")
     return needed
+
+
+def is_finalizer(text: str) -> bool:
+    """Say whether a finalizer is the one of definitions, revisions and instances."""
+    return text == FINALIZER
 
 
 def _add(needed: Rights, definition: Obj) -> None:

@@ -1,0 +1,125 @@
+"""
+What an uninstall removes, in which order, and what forbids it.
+
+The webhook goes first, because a webhook without a server refuses the writes that
+follow. Finalizers are removed next, then the Secret of the webhook, and the Leases
+last: until then they show a controller that is started again that it would not be
+alone. Objects of users stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from lamina.admission.ca import Secrets
+from lamina.core.model.family import Family
+from lamina.deploy.roles import configuration_names
+from lamina.objects import meta
+from lamina.objects.times import moment
+from lamina.objects.types import Made, Obj, Ref
+
+_LEASE_SECONDS = 60
+"""How long a renewal counts where neither the Lease nor its cluster says it."""
+
+
+class Installed(Struct, frozen=True, kw_only=True):
+    """What an installation is found by: the namespace of its Leases and of its Secret, and the name of the Leases."""
+
+    namespace: str
+    lease_name: str
+
+    def is_lease(self, name: str) -> bool:
+        """Say whether a Lease in the namespace is one of ours: of a shard, or of a phase class and its shards."""
+        return bool(re.fullmatch(rf"{re.escape(self.lease_name)}(-.+-phase-class)?(-\d+)?", name))
+
+
+class Release(Struct, frozen=True):
+    """The finalizers that an object loses."""
+
+    ref: Ref
+    removed: tuple[str, ...]
+    is_deleting: bool = False
+
+
+def holders(leases: Iterable[Obj], installed: Installed, now: datetime) -> Iterator[str]:
+    """Yield a sentence for each Lease of a controller that a process holds."""
+    for lease in leases:
+        spec = lease.get("spec") or {}
+        seconds = spec.get("leaseDurationSeconds") or _LEASE_SECONDS
+        holder = spec.get("holderIdentity")
+        if installed.is_lease(meta.name(lease)) and holder and _is_fresh(spec, seconds, now):
+            yield f"{meta.ref(lease)} is held by {holder}"
+
+
+def agents_alive(leases: Iterable[tuple[Obj, Obj]], now: datetime) -> Iterator[str]:
+    """Yield a sentence for each cluster whose agent renews its Lease; given are pairs of a cluster and its Lease."""
+    for cluster, lease in leases:
+        seconds = (cluster.get("spec") or {}).get("leaseDurationSeconds") or _LEASE_SECONDS
+        if _is_fresh(lease.get("spec") or {}, seconds, now):
+            yield f"the agent of {meta.name(cluster)} renews {meta.ref(lease)}"
+
+
+def _is_fresh(spec: Obj, seconds: int, now: datetime) -> bool:
+    renewed = moment(spec.get("renewTime"))
+    return renewed is not None and now < renewed + timedelta(seconds=seconds)
+
+
+def configurations(families: Sequence[Family]) -> tuple[Ref, ...]:
+    """Return the webhook configurations of families."""
+    version = "admissionregistration.k8s.io/v1"
+    return tuple(
+        Ref(version, "ValidatingWebhookConfiguration", "", name) for name in configuration_names(families)
+    )
+
+
+def secret(installed: Installed) -> Ref:
+    """Return the Secret with the webhook's certificate authority."""
+    return Secrets(namespace=installed.namespace).ref
+
+
+def own_leases(leases: Iterable[Obj], installed: Installed) -> tuple[Ref, ...]:
+    """Return the Leases of the controllers, held or not."""
+    return tuple(meta.ref(lease) for lease in leases if installed.is_lease(meta.name(lease)))
+
+
+def is_finalizer(families: Sequence[Family]) -> Callable[[str], bool]:
+    """Return a function that says whether a finalizer is one of these families."""
+    return lambda finalizer: any(family.is_finalizer(finalizer) for family in families)
+
+
+def releases(objects: Iterable[Obj], is_ours: Callable[[str], bool]) -> Iterator[Release]:
+    """Yield what objects lose that have finalizers of ours."""
+    for obj in objects:
+        if removed := tuple(one for one in meta.finalizers(obj) if is_ours(one)):
+            yield Release(meta.ref(obj), removed, meta.is_deleting(obj))
+
+
+def patch_of(obj: Obj, removed: Sequence[str]) -> Made | None:
+    """Return the patch that removes finalizers from this version of an object; None where it has none of them."""
+    present = meta.finalizers(obj)
+    left = [one for one in present if one not in removed]
+    if len(left) == len(present):
+        return None
+    return {"metadata": {"finalizers": left or None, "resourceVersion": meta.resource_version(obj)}}
+
+
+def remainder(objects: Iterable[Obj], families: Sequence[Family]) -> list[str]:
+    """Return the definitions of families that are installed, and how many objects they have."""
+    counted = Counter(meta.group_kind(obj) for obj in objects)
+    found: list[str] = []
+    for family in families:
+        for definition in family.definitions():
+            spec = definition["spec"]
+            number = sum(
+                count
+                for (group, kind), count in counted.items()
+                if (group, kind) == (spec["group"], spec["names"]["kind"])
+            )
+            if number:
+                found.append(f"{number} {meta.name(definition)}")
+    return found
