@@ -9,7 +9,7 @@ JOBS ?= 4
 REAL_JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages lock format clean
+.PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages chart lock format clean
 
 help:
 	@echo "make up           start Lamina in the background: the embedded server, a hub with five clusters; stop it with make down"
@@ -49,10 +49,10 @@ check: $(READY)
 PYTEST = $(BIN)/python -m tests.bed pytest --jobs $(2) -- $(1)
 
 test: check
-	$(call PYTEST,--ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads,$(JOBS))
+	$(call PYTEST,--ignore=tests/torture --ignore=tests/conformance/kubectl --ignore=tests/conformance/workloads --ignore=tests/conformance/deploy,$(JOBS))
 
 conformance: $(READY)
-	$(BIN)/python -m tests.bed build real kubectl kro
+	$(BIN)/python -m tests.bed build real kubectl helm kro
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.35; $(call PYTEST,tests/conformance tests/client tests/scenarios --ignore=tests/conformance/cel,$(REAL_JOBS))
 	export LAMINA_TEST_SERVER=real LAMINA_TEST_KUBECTL=0.34; $(call PYTEST,tests/conformance/checks,$(REAL_JOBS))
 	@# On the embedded server: kubectl is another process, so these tests depend on the load of the machine.
@@ -85,6 +85,10 @@ tables: $(READY)
 # Generates the built-in stages as JSON, which every start reads, from their YAML source.
 stages: $(READY)
 	$(BIN)/python -m tools.stages
+
+# Writes the values, the schema, the rules, the alerts and the dashboard of the Helm chart from the source.
+chart: $(READY)
+	$(BIN)/python -m tools.chart
 
 # The lock has packages, versions and digests, and no index, which differs between machines.
 lock: $(READY)

@@ -25,6 +25,7 @@ _COMMANDS = {
     "plan": "Preview what an apply of manifests would create, update and delete, step by step.",
     "simulate": "Simulate a change on a copy of the cluster and report the result.",
     "crds": "Print the CustomResourceDefinitions of the families.",
+    "manifests": "Print the objects of the Helm chart as plain manifests.",
     "uninstall": "Remove what Lamina left on a cluster: webhook, finalizers, Secret and Leases.",
     "rbac": "Print the minimal RBAC roles for the configured controllers.",
     "down": "Stop a control plane that runs on this machine.",
