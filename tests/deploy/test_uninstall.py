@@ -18,7 +18,8 @@ from lamina.families.registry import agents, chosen
 from lamina.logs import log
 from lamina.objects.times import micro_stamp
 from lamina.objects.types import Ref
-from lamina.runtime.controller.leader_election import LeaderElection, LeaseConfig
+from lamina.runtime.controller.leader_election import LeaderElection
+from lamina.runtime.controller.leader_election_lock import LeaseConfig
 from lamina.settings import Settings
 from lamina.testing.waiting import eventually
 from tests.deploy.estate import CLUSTER, HELD, MADE, controllers, delete_definitions, held, is_gone, settle
