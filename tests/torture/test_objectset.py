@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from lamina.testing.crash_explorer import Scenario, explore
 from tests.unit.families.objectset.random_cluster import Template
 from tests.unit.families.objectset.stories import scenarios
-from tests.unit.families.objectset.test_random_revisions import STEP, plain_run, run, templates
+from tests.unit.families.objectset.test_random_revisions import (
+    SEVERAL_WORKERS,
+    STEP,
+    plain_run,
+    run,
+    templates,
+)
 
 EXAMPLES, SHORTEST, LONGEST = 5_000, 15, 70
 SEEDS, AT_ONCE = 5_000, 100
@@ -37,3 +43,9 @@ def test_random_revisions_bear_whatever_happens(
 def test_long_random_sequences_lose_nothing(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         plain_run(seed)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
+def test_long_random_sequences_of_several_workers_lose_nothing(first: int) -> None:
+    for seed in range(first, first + AT_ONCE):
+        plain_run(seed, SEVERAL_WORKERS)

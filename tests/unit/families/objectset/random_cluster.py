@@ -3,6 +3,7 @@ A simulated cluster with one deployment, or with sets of one lineage, on which a
 
 One process runs the controllers. It reconciles keys in a random order, it may crash after
 any write, the next one may start with an old view, and events may come late, kind by kind.
+Between a plan and one of its writes, other workers of the process may reconcile other keys.
 The promises are checked after each write. A widget is healthy once `report` has said so.
 """
 
@@ -13,9 +14,10 @@ from random import Random
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.actors.garbage import GARBAGE
-from lamina.core.model.plan import Action, Propagation
+from lamina.core.model.plan import Action, Apply, Create, Propagation
 from lamina.families.objectset.contents import slice_names
 from lamina.families.objectset.labels import CACHED, REVISION
 from lamina.objects import conditions, meta
@@ -76,6 +78,16 @@ class Template(Struct, frozen=True):
     """How many seconds a revision has to be available until it has succeeded."""
 
 
+class Overtaken(Struct, frozen=True):
+    """What comes between a plan and one of its writes of an object: another template, and passes of other workers."""
+
+    after: int
+    """How many writes of objects come before that one."""
+    by: int
+    """How many keys are reconciled."""
+    template: Template | None = None
+
+
 _LAST = Template((Placed("a", 0, "one", False), Placed("f", 1, "two", False)), (False, False, False))
 
 
@@ -93,6 +105,8 @@ class RandomCluster:
         self.sick: set[str] = set()
         self.slices: list[Made] = []
         self.crash_after: int | None = None
+        self.overtaken: Overtaken | None = None
+        self._overtaken: Key | None = None
         self.log: list[str] = []
         self.numbered: set[str] = set()
         """The objects whose number was edited; where one is orphaned then, its marks are not known to be its set's."""
@@ -151,11 +165,35 @@ class RandomCluster:
                 self.crash_after = None
                 raise Crashed
             self.crash_after -= 1
+        if self._overtaken != key:
+            self._overtaken = None
+        self._let_others_work(key, action)
         self._before = dict(self.cluster.objects)
+
+    def _let_others_work(self, key: Key, action: Action) -> None:
+        """Let other workers of the process reconcile keys, after a plan was made and before it is carried out."""
+        how, is_content = (
+            self.overtaken,
+            isinstance(action, Create | Apply) and action.ref.kind == WIDGET.kind,
+        )
+        if how is None or not is_content:
+            return
+        self.overtaken = replace(how, after=how.after - 1) if how.after else None
+        if self.overtaken is not None:
+            return
+        self.log.append(f"{key.controller}: {key.ref} is overtaken")
+        if how.template is not None:
+            self.want(how.template)
+        for _ in range(how.by):
+            if not self.process.step(self.random.choice):
+                break
+        self.log.append(f"{key.controller}: {key.ref} goes on")
+        self._overtaken = key
 
     def _after_write(self, key: Key, action: Action) -> None:
         self.log.append(f"{key.controller}: {type(action).__name__.lower()} {action.ref}")
-        kind = Perturbation.STALE_VIEW if self.process.informers.paused else None
+        is_outdated = self.process.informers.paused or self._overtaken is not None
+        kind = Perturbation.STALE_VIEW if is_outdated else None
         write = Write(action, self._before, self.cluster, kind)
         check(write)
         if key.controller != GARBAGE.name:
@@ -285,7 +323,7 @@ class RandomCluster:
 
     def come_to_rest(self) -> None:
         """Heal and resume everything, and let all of it settle."""
-        self.crash_after = None
+        self.crash_after = self.overtaken = None
         self.sick.clear()
         self.catch_up()
         self.pause(False)

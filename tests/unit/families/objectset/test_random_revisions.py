@@ -5,7 +5,7 @@ Whatever is done, the promises hold after each write; and once everything is hea
 latest revision has succeeded, all others are archived, and nothing is left to plan.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.families.objectset.random_cluster import Placed, RandomCluster, Template
+from tests.unit.families.objectset.random_cluster import Overtaken, Placed, RandomCluster, Template
 
 NAMES = ("a", "b", "c", "d", "e")
 PROTECTIONS = ("", "", "Prevent", "IfNoController", "None")
@@ -62,6 +62,10 @@ STEP = st.one_of(
     st.tuples(st.just("lose phase"), st.integers(0, 5)),
     st.tuples(st.just("pause"), st.booleans()),
     st.tuples(st.just("crash after"), st.integers(0, 12)),
+    st.tuples(
+        st.just("overtake"),
+        st.builds(Overtaken, st.integers(0, 3), st.integers(1, 40), st.none() | templates()),
+    ),
     st.tuples(st.just("crash"), st.sampled_from((0, 1, 5, 20, 60))),
     st.tuples(st.just("no events"), st.none()),
     st.tuples(st.just("deliver"), st.tuples(st.integers(0, 5), st.booleans())),
@@ -96,6 +100,8 @@ def perform(world: RandomCluster, what: str, how: Any) -> None:
             world.pause(how)
         case "crash after":
             world.crash_after = how
+        case "overtake":
+            world.overtaken = how
         case "crash":
             world.crash(how)
         case "no events":
@@ -117,10 +123,10 @@ def plain_template(random: Random) -> Template:
     return Template(tuple(placed) or (Placed("a", 0, "one", False),), classed, protection, soak)
 
 
-def plain_steps(random: Random) -> Iterator[tuple[str, Any]]:
+def plain_steps(random: Random, weights: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
     """Yield random steps, as many and as mixed as hypothesis seldom makes them."""
     for _ in range(random.randrange(15, 45)):
-        match random.choices(*zip(*WEIGHTS.items(), strict=True))[0]:
+        match random.choices(*zip(*weights.items(), strict=True))[0]:
             case "want":
                 yield "want", plain_template(random)
             case "work":
@@ -142,6 +148,9 @@ def plain_steps(random: Random) -> Iterator[tuple[str, Any]]:
                 yield "pause", random.random() < 0.5
             case "crash after":
                 yield "crash after", random.randrange(12)
+            case "overtake":
+                then = plain_template(random) if random.random() < 0.5 else None
+                yield "overtake", Overtaken(random.randrange(4), random.randrange(1, 41), then)
             case "crash":
                 yield "crash", random.choice((0, 1, 5, 20, 60))
             case "deliver":
@@ -154,13 +163,15 @@ WEIGHTS = {
     "want": 18, "work": 27, "time": 10, "report": 10, "fail": 4, "heal": 3, "object": 5, "set": 3, "number": 2,
     "lose phase": 2, "pause": 3, "crash after": 3, "crash": 3, "no events": 2, "deliver": 3, "all events": 2,
 }  # fmt: skip
-"""How often each step is taken."""
+"""How often each step is taken by one worker."""
+SEVERAL_WORKERS = WEIGHTS | {"overtake": 20}
+"""How often where another worker may reconcile other keys between a plan and its writes."""
 
 
-def plain_run(seed: int) -> None:
+def plain_run(seed: int, weights: Mapping[str, int] = WEIGHTS) -> None:
     """Run the random steps of a seed, on sets without a deployment for every third one."""
     random = Random(seed)
-    first, steps = plain_template(random), list(plain_steps(random))
+    first, steps = plain_template(random), list(plain_steps(random, weights))
     run(first, steps, seed, has_deployment=seed % 3 != 0)
 
 
@@ -193,3 +204,8 @@ def test_whatever_happens_no_needed_object_is_lost_and_the_latest_revision_has_e
 @pytest.mark.parametrize("seed", (*range(SEEDS), *ORPHANED_ONE_AFTER_THE_OTHER))
 def test_a_long_random_sequence_loses_nothing_either(seed: int) -> None:
     plain_run(seed)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_several_workers_lose_nothing_either(seed: int) -> None:
+    plain_run(seed, SEVERAL_WORKERS)
