@@ -13,13 +13,16 @@ from lamina.cli.commands.agent import agent
 from lamina.cli.commands.run import run
 from lamina.core.model.family import Family
 from lamina.core.model.plan import Create
-from lamina.core.model.queries import Call, CallOrigin
+from lamina.core.model.queries import Answers, Call, CallOrigin, Listed
+from lamina.core.phases.live_objects import follows
+from lamina.core.phases.manifest import Manifest, ObjectKey
 from lamina.families.manifestwork.api import StrategyType
 from lamina.families.manifestwork.hub import phase
 from lamina.families.objectset.labels import API_VERSION
-from lamina.families.objectset.sets.status import gauges
+from lamina.families.objectset.metrics import cached, since
 from lamina.families.resourcegraph import counters
 from lamina.objects import meta
+from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj
 from lamina.runtime.metrics.prometheus import Metrics
 from lamina.simulation import planned
@@ -89,6 +92,8 @@ SET: Obj = {
         "conditions": [{"type": "Succeeded", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"}]
     },
 }
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", True)
+CONTAINED = Manifest(phase="p1", obj={}, key=ObjectKey("", "ConfigMap", "default", "a"), kind=CONFIG_MAP)
 COUNTED = (ROOT / "docs" / "reference" / "metrics.md").read_text()
 
 
@@ -126,7 +131,8 @@ def test_everything_that_is_counted_is_on_the_page_with_its_labels_and_nothing_e
     for hook in HOOKS:
         origin = CallOrigin("metacontroller", "CompositeController", "cc")
         metrics.calls.began(Call(url="http://hook", body=b"", seconds=1.0, purpose=hook, origin=origin))
-    metrics.of("objectset").gauges(meta.ref(SET), tuple(gauges(SET)))
+    answers = Answers({query: Listed(()) for query in follows([CONTAINED])})
+    metrics.of("objectset").gauges(meta.ref(SET), (*since(SET), *cached(SET, [CONTAINED], answers)))
     count_graphs(metrics)
     registered = metrics.registry._collector_to_names
     known = {

@@ -26,7 +26,7 @@ from lamina.core.phases.owner import PhaseOwner, superseded
 from lamina.core.phases.phase_step import RETRY, Failure, FailureReason, PhaseStep, phase_step
 from lamina.core.phases.teardown import may_give_up, tear_down
 from lamina.errors import SpecError
-from lamina.families.objectset import lineage
+from lamina.families.objectset import lineage, metrics
 from lamina.families.objectset.api import PROBES
 from lamina.families.objectset.class_phases.view import View
 from lamina.families.objectset.labels import CONVENTIONS, TEARDOWN
@@ -48,7 +48,12 @@ def queries(view: View, answers: Answers) -> tuple[Query, ...]:
 
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
-    """Return the next step of an ObjectSetPhase."""
+    """Return the next step of an ObjectSetPhase, and its metrics."""
+    counted = metrics.cached(view.obj, view.manifests, answers, view.phase_class.cluster)
+    return replace(_next(view, answers, now), gauges=tuple(counted))
+
+
+def _next(view: View, answers: Answers, now: datetime) -> Plan:
     if meta.is_deleting(view.obj) and not _is_kept(view):
         return _tear_down(view, answers) if is_held(view.obj, TEARDOWN) else NOTHING
     if not is_held(view.obj, TEARDOWN):

@@ -6,19 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lamina.core.model.condition_list import ConditionList
-from lamina.core.model.plan import Gauge
 from lamina.core.ownership.controller_ref import controls
 from lamina.core.phases.condition_mapping import mapped, outdated, passed_on, set_mapped
 from lamina.core.phases.manifest import ObjectKey
 from lamina.core.phases.object_list import listed
 from lamina.core.phases.phase_step import Failure, FailureReason, PhaseStep
 from lamina.families.objectset import lineage
-from lamina.families.objectset.labels import INSTANCE
 from lamina.families.objectset.reporting import AVAILABLE, set_available
 from lamina.families.objectset.sets.class_phase import is_unserved
 from lamina.families.objectset.sets.view import PhaseView, View
 from lamina.objects import conditions, meta
-from lamina.objects.times import moment
 from lamina.objects.types import Condition, Made, Obj
 
 SUCCEEDED, IN_TRANSITION, PAUSED, ARCHIVED = "Succeeded", "InTransition", "Paused", "Archived"
@@ -123,27 +120,3 @@ def _status(view: View, found: ConditionList, controlled: Iterable[ObjectKey]) -
     if number:
         made["revision"] = number
     return made
-
-
-# Metrics
-
-
-def gauges(obj: Obj) -> Iterator[Gauge]:
-    """Yield the metrics of a set; one that is archived or being deleted has none."""
-    if not lineage.is_live(obj):
-        return
-    labels = (
-        ("pko_name", meta.name(obj)),
-        ("pko_namespace", meta.namespace(obj)),
-        ("pko_package_instance", meta.labels(obj).get(INSTANCE) or ""),
-    )
-    found = conditions.find(conditions.of(obj), SUCCEEDED)
-    created = meta.metadata(obj).get("creationTimestamp")
-    succeeded = found.get("lastTransitionTime") if found is not None else None
-    for name, help, since in (
-        ("created", "When a set was created.", moment(created)),
-        ("succeeded", "When a set succeeded.", moment(succeeded)),
-    ):
-        if since is not None:
-            metric = f"package_operator_object_set_{name}_timestamp_seconds"
-            yield Gauge(name=metric, help=help, labels=labels, value=since.timestamp())
