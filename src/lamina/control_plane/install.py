@@ -11,7 +11,7 @@ from typing import Protocol
 from lamina.client.client import Client
 from lamina.clock import Clock
 from lamina.core.crd.kinds import is_established
-from lamina.core.crd.ownership import ForeignDefinition, foreign
+from lamina.core.crd.ownership import ForeignDefinition, foreign, lacking, missing
 from lamina.core.crd.version import is_there, marked
 from lamina.core.model.family import Family
 from lamina.errors import LaminaError, NotFound, SettingsError, Unauthorized, Unavailable
@@ -131,6 +131,35 @@ async def _install_one(client: Client, definition: Obj, required: Sequence[str])
     if not is_established(applied):
         await _wait_established(client, ref)
     return True
+
+
+async def without_lost_status(client: Client, families: Sequence[Family]) -> tuple[Family, ...]:
+    """
+    Return families as they run with the definitions that the cluster has.
+
+    Where another manager's definition lacks optional status fields, which the server
+    prunes, the family does without them, and says so on its objects; it is logged once.
+    """
+    return tuple([await _without_lost_status(client, family) for family in families])
+
+
+async def _without_lost_status(client: Client, family: Family) -> Family:
+    losses: dict[str, list[str]] = {}
+    for definition in family.definitions() if family.optional_status_fields else ():
+        optional = family.optional_status_fields.get(meta.name(definition))
+        if optional is None:
+            continue
+        try:
+            found = await client.get(meta.ref(definition))
+        except NotFound:
+            continue
+        if lost := missing(lacking(found, definition), optional.fields):
+            losses.setdefault(optional.without, []).append(f"{meta.name(definition)} lacks {', '.join(lost)}")
+    if not losses or family.without_status is None:
+        return family
+    because = "; ".join(f"{without}, because {' and '.join(lacks)}" for without, lacks in losses.items())
+    log.warning("status fields are not stored", family=family.name, because=because)
+    return family.without_status(because)
 
 
 def _keep_foreign(theirs: ForeignDefinition, required: Sequence[str]) -> None:

@@ -107,7 +107,7 @@ async def _serve(
     from lamina.runtime.controller.leader_election_upstream import UpstreamLeases
     from lamina.runtime.hooks.client import HookClient
 
-    stop, files = stop_event(), Hooks(hooks, log)
+    stop, files, families = stop_event(), Hooks(hooks, log), selected
     async with AsyncExitStack() as stack:
         await files.start()
         stack.push_async_callback(files.close)
@@ -132,11 +132,13 @@ async def _serve(
             await check_namespaces(client, flags)
             if install:
                 await control_plane_install.install(client, selected)
+            nonlocal families
+            families = await control_plane_install.without_lost_status(client, selected)
             await control_plane_install.apply_controllers(client, files.manifests)
             namespace = flags["lease_namespace"] or _own_namespace(access)
             # A review has a deadline of seconds, so its requests bypass the rate limit.
             await stack.enter_async_context(
-                serving_webhook(flags, selected, Client(transport), namespace, metrics.reviews)
+                serving_webhook(flags, families, Client(transport), namespace, metrics.reviews)
             )
 
         if not await run_unless(stop, prepare()):
@@ -160,7 +162,7 @@ async def _serve(
         else:
             manager = control_plane_install.build_manager(
                 client,
-                selected,
+                families,
                 WallClock(),
                 calls,
                 leases,

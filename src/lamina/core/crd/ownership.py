@@ -39,11 +39,7 @@ class ForeignDefinition(Struct, frozen=True, kw_only=True):
 
     def misses(self, needed: Sequence[str]) -> tuple[str, ...]:
         """Return which of some fields it lacks."""
-        return tuple(
-            field
-            for field in needed
-            if any(field == lost or field.startswith(f"{lost}.") for lost in self.lacks)
-        )
+        return missing(self.lacks, needed)
 
 
 def foreign(found: Obj, wanted: Obj, manager: str) -> ForeignDefinition | None:
@@ -54,8 +50,18 @@ def foreign(found: Obj, wanted: Obj, manager: str) -> ForeignDefinition | None:
         return None
     makers = (str(one.get("manager") or "") for one in fields if not one.get("subresource"))
     by = next((one for one in makers if one and one not in _SERVERS), "another manager")
-    return ForeignDefinition(
-        name=meta.name(found), by=by, lacks=tuple(dict.fromkeys(_lacking(found, wanted)))
+    return ForeignDefinition(name=meta.name(found), by=by, lacks=lacking(found, wanted))
+
+
+def lacking(found: Obj, wanted: Obj) -> tuple[str, ...]:
+    """Return the outermost fields that the wanted definition has and the found one lacks."""
+    return tuple(dict.fromkeys(_lacking(found, wanted)))
+
+
+def missing(lacks: Sequence[str], needed: Sequence[str]) -> tuple[str, ...]:
+    """Return which of the needed fields are among the lacking ones, or inside of one."""
+    return tuple(
+        field for field in needed if any(field == lost or field.startswith(f"{lost}.") for lost in lacks)
     )
 
 

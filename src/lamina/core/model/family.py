@@ -42,6 +42,13 @@ class ClusterControllers(Struct, frozen=True, kw_only=True):
     """The next step that frees one of these objects once the cluster of that name is gone; nothing at the end."""
 
 
+class OptionalStatus(Struct, frozen=True, kw_only=True):
+    """Status fields that a definition of another manager may lack, and what a family does then."""
+
+    fields: tuple[str, ...]
+    without: str
+
+
 class Family(Struct, frozen=True, kw_only=True):
     """
     One family.
@@ -74,6 +81,10 @@ class Family(Struct, frozen=True, kw_only=True):
     """Whether a finalizer is one that its controllers or agents set."""
     required_status_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The status fields it depends on, by the name of the definition: if a definition lacks one, it does not run."""
+    optional_status_fields: Mapping[str, OptionalStatus] = field(default_factory=dict)
+    """The status fields that it can do without, by the name of the definition."""
+    without_status: Callable[[str], Family] | None = None
+    """The same family where a definition lacks some of them, given the sentence that says so on its objects."""
     user_definitions: tuple[str, ...] = ()
     """The definitions whose objects the role `edit` may write; others are for administrators and controllers."""
     upstream_leases: tuple[UpstreamLease, ...] = ()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from lamina.core.model.agents import Agents, SimulatedAgents, SimulatedFleet
-from lamina.core.model.family import Family
+from lamina.core.model.family import Family, OptionalStatus
 from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.crds.bundle import definitions
@@ -32,14 +34,18 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
         health=commands.health_of,
         rights=lambda objects: rights(objects, schedules=options.schedules, registers=options.registers),
         is_finalizer=is_finalizer,
-        required_status_fields={
-            "manifestworkreplicasets.work.open-cluster-management.io": (
-                "status.updateRevision",
-                "status.currentRevision",
-                "status.abortedTime",
-                "status.collisionCount",
+        optional_status_fields={
+            "manifestworkreplicasets.work.open-cluster-management.io": OptionalStatus(
+                fields=(
+                    "status.updateRevision",
+                    "status.currentRevision",
+                    "status.abortedTime",
+                    "status.collisionCount",
+                ),
+                without="the standard rollout runs, and no rollout is aborted",
             )
         },
+        without_status=lambda why: family(replace(options, unrecorded=why)),
         # A binding gives access to the clusters of a set, and a work is applied as it is: editors may write neither.
         user_definitions=(
             "manifestworkreplicasets.work.open-cluster-management.io",

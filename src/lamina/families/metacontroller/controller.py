@@ -40,6 +40,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Field manager name for server-side apply."""
     flush: timedelta = timedelta(minutes=30)
     """After which time every parent is reconciled again."""
+    unstored: str = ""
+    """Why the status of controllers is not stored; empty where it is."""
 
 
 DEFAULTS = Options()
@@ -88,7 +90,7 @@ def _own(options: Options, world: World, ref: Ref) -> lifecycle.View | None:
         setup: Setup | SpecError = _setup(obj, world, options)
     except SpecError as refused:
         setup = refused
-    return lifecycle.View(obj=obj, setup=setup, kinds=world.kinds)
+    return lifecycle.View(obj=obj, setup=setup, kinds=world.kinds, unstored=options.unstored)
 
 
 def setups(world: World, options: Options) -> Iterator[Setup]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from lamina.core.model.edited_world import EditedWorld
-from lamina.core.model.family import Family
+from lamina.core.model.family import Family, OptionalStatus
 from lamina.core.model.plan import Plan
 from lamina.core.model.queries import Answers, Query
 from lamina.core.model.state import State
@@ -48,6 +50,14 @@ def family(options: Options = DEFAULTS) -> Family:
         rights=rights,
         is_finalizer=is_finalizer,
         user_definitions=("controllerrevisions.metacontroller.k8s.io",),
+        optional_status_fields={
+            f"{plural}.metacontroller.k8s.io": OptionalStatus(
+                fields=("status.conditions",),
+                without="the state of controllers is in the log and in events only",
+            )
+            for plural in ("compositecontrollers", "decoratorcontrollers")
+        },
+        without_status=lambda why: family(replace(options, unstored=why)),
         upstream_leases=(
             UpstreamLease(upstream="Metacontroller", namespace="metacontroller", name="metacontroller"),
         ),

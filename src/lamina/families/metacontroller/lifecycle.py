@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from lamina.core.model.events import normal, on_change
+from lamina.core.model.events import normal, on_change, warning
 from lamina.core.model.finalizers import hold, is_held, release
 from lamina.core.model.plan import Action, Emit, Patch, Plan, Stage, remove_finalizer, set_status
 from lamina.core.model.queries import Answers, Listed, Query, ReadAll
@@ -28,6 +28,8 @@ class View(Struct, frozen=True, kw_only=True):
     obj: Obj
     setup: Setup | SpecError
     kinds: Kinds
+    unstored: str = ""
+    """Why its status is not stored; empty where it is."""
 
     @property
     def releases(self) -> bool:
@@ -76,6 +78,9 @@ def _report(view: View, setup: Setup | SpecError, now: datetime) -> Plan:
     if patch is None:
         return Plan(because=because)
     events: tuple[Action, ...] = tuple(Emit(event=event) for event in _events(obj, setup, now))
+    if view.unstored:
+        # Without an occasion: the event is created once, however often the status is written in vain.
+        events += (Emit(event=warning(obj, "StatusNotStored", view.unstored, by=MANAGER, now=now)),)
     stages = Stage("write the status", (patch,)), Stage("emit events", events)
     return Plan(stages=tuple(one for one in stages if one.actions), because=because)
 

@@ -51,6 +51,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether replica sets are rolled out; if not, admission refuses them."""
     cleans_up: bool = True
     """Whether completed works are deleted after their time to live."""
+    unrecorded: str = ""
+    """Why the status cannot have revisions and aborts, which rules out an abort; empty where it can."""
 
 
 DEFAULTS = Options()
@@ -66,7 +68,7 @@ def hub(options: Options = DEFAULTS) -> Controller[View]:
     return Controller(
         name="manifestworkreplicaset",
         watches=_WATCHES,
-        gather=gather,
+        gather=partial(gather, unrecorded=options.unrecorded) if options.unrecorded else gather,
         queries=queries,
         plan=plan,
         complain=complain,

@@ -33,10 +33,13 @@ def rollout_events(outcome: RolloutOutcome, now: datetime) -> Iterator[Emit]:
     if findings.changed:
         reason = CREATED if findings.is_new else FOUND
         yield _event(view, reason, f"rolling out revision {wanted.name}, number {wanted.number}", now)
+    old = conditions.find(view.status.get("conditions") or (), PROGRESSING)
+    said = old.get("message", "") if old is not None else ""
+    if view.unrecorded and view.unrecorded not in said:
+        yield _event(view, "AbortUnavailable", view.unrecorded, now, is_warning=True)
     row = TABLE[outcome.phase].progressing
     if row is None:
         return
-    old = conditions.find(view.status.get("conditions") or (), PROGRESSING)
     new = Condition(type=PROGRESSING, status=row.status, reason=row.reason, message=outcome.message)
     before, occasion = None if findings.changed else old, _occasion(view)
     for event in on_change(

@@ -9,6 +9,7 @@ collision is counted in the status, so that every pass arrives at the same one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -109,6 +110,12 @@ def _generation(revision: Revision) -> str:
 
 def _new_hash(view: View, template: Obj) -> str:
     """Return the hash of a template that no revision has: the recorded one, if that is one of its hashes and free."""
+    if view.unrecorded:
+        # Collisions cannot be counted: the first hash whose name is free stays the first once it is stored.
+        hashes = (content_hash(template, collisions) for collisions in count())
+        return next(
+            one for one in hashes if revision_name(meta.name(view.obj), one) not in view.revision_names
+        )
     name = revision_name(meta.name(view.obj), view.update)
     if view.update and name not in view.revision_names and _has_hash(view, template, view.update):
         return view.update

@@ -47,10 +47,13 @@ def status(outcome: RolloutOutcome, *, moves: int, writes: bool, now: datetime) 
         "conditions": _conditions(outcome, total, moves, writes=writes, now=now),
         "summary": _summary(total),
         "placementSummary": [_placement(one) for one in outcome.progress],
-        "updateRevision": revisions.wanted.hash,
-        "currentRevision": revisions.wanted.hash if completed else revisions.current,
-        "abortedTime": stamp(aborted_at) if aborted_at is not None else None,
     }
+    if not view.unrecorded:
+        fields |= {
+            "updateRevision": revisions.wanted.hash,
+            "currentRevision": revisions.wanted.hash if completed else revisions.current,
+            "abortedTime": stamp(aborted_at) if aborted_at is not None else None,
+        }
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
@@ -85,7 +88,7 @@ def _conditions(
         VERIFIED: _verified(outcome.progress),
         ROLLED_OUT: (row.rolled_out, outcome.message),
         APPLIED: (row.applied, outcome.message) if row.applied else _applied(total, moves),
-        PROGRESSING: (row.progressing or progressing(outcome.findings), outcome.message),
+        PROGRESSING: (row.progressing or progressing(outcome.findings), with_limits(view, outcome.message)),
     }
     made: Sequence[Condition] = view.status.get("conditions") or ()
     for name, ((value, reason), message) in results.items():
@@ -99,6 +102,11 @@ def _conditions(
             generation=meta.generation(view.obj),
         )
     return list(made)
+
+
+def with_limits(view: View, message: str) -> str:
+    """Return the message of Progressing: it says so where no rollout can be aborted."""
+    return f"{message}; {view.unrecorded}" if view.unrecorded else message
 
 
 def _with_last_error(made: Sequence[Condition], name: str, message: str, *, writes: bool) -> str:

@@ -13,6 +13,7 @@ from lamina.core.rollout.revision import Revision
 from lamina.core.rollout.revision_object import CONTROLLER_REVISION, name_prefix
 from lamina.errors import SpecError
 from lamina.families.manifestwork import api
+from lamina.families.manifestwork.hub.phase import AVAILABLE, PROGRESSING
 from lamina.families.manifestwork.hub.revision import stored_revision
 from lamina.families.manifestwork.hub.strategy import Group, Strategy, clusters_of, strategy
 from lamina.families.manifestwork.hub.work import Work, read_work, work_name
@@ -71,6 +72,8 @@ class View(Struct, frozen=True, kw_only=True):
     """The revisions that it controls, and those without a controller that have its label."""
     revision_names: frozenset[str]
     """The names of all ControllerRevisions that are named like its own, whatever owner they have."""
+    unrecorded: str = ""
+    """Why its status cannot have revisions and aborts; empty where it can."""
 
     @property
     def status(self) -> Obj:
@@ -82,13 +85,27 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def current(self) -> str:
-        """The hash of the last revision that reached all clusters."""
+        """The hash of the last revision that reached all clusters; none while another one is rolled out unrecorded."""
+        if self.unrecorded:
+            return self.update if self._is_complete else ""
         return self.status.get("currentRevision") or ""
 
     @property
     def update(self) -> str:
-        """The hash of the template, as it was last recorded."""
+        """The hash of the template, as it was last recorded: in the status, or else by its revision."""
+        if self.unrecorded:
+            return next((one.hash for one in reversed(self.history.revisions)), "")
         return self.status.get("updateRevision") or ""
+
+    @property
+    def _is_complete(self) -> bool:
+        """Say whether the conditions report that the template of this generation has reached all clusters."""
+        done = conditions.find(self.status.get("conditions") or (), PROGRESSING)
+        return (
+            done is not None
+            and done.get("reason") == AVAILABLE
+            and done.get("observedGeneration") == meta.generation(self.obj)
+        )
 
     @property
     def collisions(self) -> int:
@@ -97,7 +114,7 @@ class View(Struct, frozen=True, kw_only=True):
     @property
     def aborted_at(self) -> datetime | None:
         """When the rollout was aborted; ignored where no other revision is current."""
-        if not self.current or self.current == self.update:
+        if self.unrecorded or not self.current or self.current == self.update:
             return None
         return moment(self.status.get("abortedTime"))
 
@@ -131,8 +148,8 @@ def _by_revision_prefix(obj: Obj) -> Iterable[str]:
 # ── gather ──
 
 
-def gather(world: World, ref: Ref) -> View | None:
-    """Return the view of a replica set, or None if it does not exist."""
+def gather(world: World, ref: Ref, unrecorded: str = "") -> View | None:
+    """Return the view of a replica set, or None if it does not exist; `unrecorded` as in the view."""
     obj = world.get(ref)
     if obj is None or (ref.group, ref.kind) != tuple(REPLICA_SET):
         return None
@@ -148,6 +165,7 @@ def gather(world: World, ref: Ref) -> View | None:
         revision_names=frozenset(
             meta.name(one) for one in world.by_index(CONTROLLER_REVISION, _by_revision_prefix, prefix)
         ),
+        unrecorded=unrecorded,
     )
 
 
