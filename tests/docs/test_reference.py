@@ -24,6 +24,7 @@ from lamina.families.resourcegraph import counters
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj
+from lamina.runtime.metrics.owners import OwnerStates
 from lamina.runtime.metrics.prometheus import Metrics
 from lamina.simulation import planned
 from tests.docs import states
@@ -139,6 +140,12 @@ def test_everything_that_is_counted_is_on_the_page_with_its_labels_and_nothing_e
         f"{one._name}{'_total' if isinstance(one, Counter) else ''}": sorted(one._labelnames)
         for one in registered
         if isinstance(one, MetricWrapperBase)
+    }
+    known |= {
+        family.name: sorted(family._labelnames)
+        for one in registered
+        if isinstance(one, OwnerStates)
+        for family in one.describe()
     }
 
     assert {name: sorted(labels) for name, labels in series().items()} == known

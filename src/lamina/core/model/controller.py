@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from lamina.core.model.plan import NOTHING, Plan
 from lamina.core.model.queries import Answers, Query
+from lamina.core.model.state import State
 from lamina.core.model.world import CachedObject, Change, Derive, Keep, KeepDerived, World, whole
 from lamina.errors import LaminaError
 from lamina.objects import meta
@@ -92,6 +93,8 @@ class Controller(Struct, Generic[View], frozen=True, kw_only=True):
     """Whether every key is enqueued when the served kinds change."""
     on_removed: Callable[[datetime], Plan] = lambda now: NOTHING
     """What is performed once the controller has been removed."""
+    owner_state: Callable[[World, Ref], State | None] | None = None
+    """Returns the state of the owner of a key, None for a key that is no owner; where keys are owners."""
     config_hash: str = ""
     """A controller of the same name with another hash replaces the old one."""
 

@@ -16,11 +16,13 @@ from msgspec import Struct
 from lamina.core.model.controller import AnyController, Controller, Source, Watch, itself, no_keys, only
 from lamina.core.model.memo import MemoStore
 from lamina.core.model.plan import Emit, Plan, one_stage
+from lamina.core.model.state import State
 from lamina.core.model.world import World, everything
 from lamina.errors import SpecError
 from lamina.families.metacontroller import lifecycle
 from lamina.families.metacontroller.compile import Setup, composite, decorator
 from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, MANAGER
+from lamina.families.metacontroller.owner_status import owner_status
 from lamina.families.metacontroller.sync.controller_status import complain, counter
 from lamina.families.metacontroller.sync.gather import gather
 from lamina.families.metacontroller.sync.plan import plan, queries
@@ -125,7 +127,13 @@ def controller(setup: Setup, options: Options = DEFAULTS, memos: MemoStore | Non
         at_once=options.workers,
         period=min(setup.resync or options.flush, options.flush),
         on_removed=partial(_stopped, setup),
+        owner_state=partial(_owner_state, setup),
     )
+
+
+def _owner_state(setup: Setup, world: World, ref: Ref) -> State | None:
+    view = gather(setup, world, ref)
+    return owner_status(view).state if view is not None else None
 
 
 def _stopped(setup: Setup, now: datetime) -> Plan:

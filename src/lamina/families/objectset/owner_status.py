@@ -97,6 +97,14 @@ def owner_status(world: World, ref: Ref, answers: Answers = NONE) -> OwnerStatus
     return _set(world, obj, answers) if obj is not None and not _has_deployment(obj) else None
 
 
+def owner_state(world: World, ref: Ref) -> State | None:
+    """Return the state of a deployment or of a set: their conditions say it, whatever their objects do."""
+    obj, kind = world.get(ref), GroupKind(ref.group, ref.kind)
+    if obj is None or (kind in SETS and _has_deployment(obj)):
+        return None
+    return decide(OWNER_STATES if kind in DEPLOYMENTS else SET_STATES, ReportedConditions(obj))
+
+
 def live_status(world: World, ref: Ref, answers: Answers) -> OwnerStatus | tuple[Query, ...] | None:
     """Return the status of a deployment or of a set from its objects as they are now, or what has to be asked first."""
     asked = tuple(one for one in _queries(world, ref) if one not in answers)

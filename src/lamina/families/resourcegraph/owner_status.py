@@ -145,6 +145,18 @@ def owners(world: World) -> tuple[Obj, ...]:
     return (*definitions, *(one for kind in kinds for one in world.every(kind)))
 
 
+def definition_state(world: World, ref: Ref) -> State | None:
+    """Return the state of a definition: its conditions say it, whatever its instances do."""
+    obj = world.get(ref)
+    return decide(DEFINITION_STATES, ReportedConditions(obj)) if obj is not None else None
+
+
+def instance_state(world: World, ref: Ref) -> State | None:
+    """Return the state of an instance."""
+    obj = world.get(ref)
+    return decide(INSTANCE_STATES, ReportedConditions(obj)) if obj is not None else None
+
+
 def live_status(world: World, ref: Ref, answers: Answers) -> OwnerStatus | tuple[Query, ...] | None:
     """Return the status of a definition with its instances, which are queried first, or that of an instance."""
     obj = world.get(ref) if GroupKind(ref.group, ref.kind) == DEFINITION else None

@@ -364,6 +364,8 @@ class Manager:
         meter.begin(
             depth=lambda: queue.depth, oldest=lambda: queue.busy_since, workers=max(1, controller.at_once)
         )
+        if controller.owner_state is not None:
+            meter.track_owners(worker.read_owner, worker.leads)
         runner = Runner(worker, group, replaces)
         runner.scale(len(self._clusters.others))
         return runner

@@ -20,6 +20,8 @@ from lamina.core.model.plan import Action, Plan
 from lamina.core.model.queries import Answer, Follow, Listed, Query
 from lamina.core.model.query_refusal import answer_of
 from lamina.core.model.reconcile import Reconciler
+from lamina.core.model.state import State
+from lamina.core.model.state_since import state_since
 from lamina.core.model.world import Change
 from lamina.errors import CacheNotSynced, LaminaError
 from lamina.logs import Logger
@@ -36,7 +38,7 @@ from lamina.runtime.controller.executor import Executor
 from lamina.runtime.controller.live_queries import LiveQueries
 from lamina.runtime.controller.reconcile_log import ReconcileLog
 from lamina.runtime.controller.workqueue import ShutDown, Workqueue
-from lamina.runtime.metrics.recorder import Recorder
+from lamina.runtime.metrics.recorder import OwnerState, Recorder
 
 View = TypeVar("View")
 
@@ -91,6 +93,8 @@ class Worker(Generic[View]):
             is_visible=cache.contains,
             replaces=replaces._reconciler if replaces is not None else None,
         )
+        self._owner_kinds: set[tuple[str, str]] = set()
+        """The group and kind of the owners whose keys have been enqueued."""
         self._queries, self._executor, self._clock = queries, executor, clock
         self._follow, self._lead = follow, lead
         self._log = log.bind(controller=controller.name)
@@ -106,12 +110,38 @@ class Worker(Generic[View]):
             for ref in watch.enqueue(self.cache.world, change):
                 self.queue.add_after(ref, watch.delay)
 
-        return handle
+        def handle_and_note(change: Change) -> None:
+            for ref in watch.enqueue(self.cache.world, change):
+                self.queue.add_after(ref, watch.delay)
+                self._note_owner(ref)
+            # A controller may ignore the status that it writes itself.
+            if (change.kind.group, change.kind.kind) in self._owner_kinds:
+                self.meter.changed(change.ref)
+
+        return handle if self.controller.owner_state is None else handle_and_note
+
+    def _note_owner(self, ref: Ref) -> None:
+        self._owner_kinds.add((ref.group, ref.kind))
+        self.meter.changed(ref)
+
+    def read_owner(self, ref: Ref) -> OwnerState | None:
+        """Return the state of an owner, as the cache has it."""
+        obj, read = self.cache.world.get(ref), self.controller.owner_state
+        if obj is None or read is None:
+            return None
+        try:
+            state = read(self.cache.world, ref)
+        except LaminaError:
+            # It cannot be planned for, and that is what its status says, or will say.
+            state = State.DEGRADED
+        return OwnerState(state, state_since(obj, state), self._clock.now()) if state is not None else None
 
     def handle_dynamic(self, change: Change) -> None:
         """Enqueue the keys that follow what changed."""
         for ref in self.dynamic_watches.keys_for(change):
             self.queue.add(ref)
+            if self.controller.owner_state is not None:
+                self._note_owner(ref)
 
     async def run(self) -> None:
         """Reconcile keys until the queue is shut down; several of these may run side by side."""
@@ -166,7 +196,7 @@ class Worker(Generic[View]):
 
     async def _attempt(self, ref: Ref) -> Result:
         """Reconcile a key once, log what it came to, and return how it is counted."""
-        if not self._leads(ref) or self.cache.is_unbound(ref.cluster):
+        if not self.leads(ref) or self.cache.is_unbound(ref.cluster):
             # The replica that gains the shard, or the cluster, resyncs all of it.
             self.queue.reset_backoff(ref)
             return Result.SUCCESS
@@ -190,7 +220,7 @@ class Worker(Generic[View]):
             self.meter.gauges(ref, ())
         self._reconcile_log.note(ref, attempt, self._clock.now(), self.queue.due(ref))
 
-    def _leads(self, ref: Ref) -> bool:
+    def leads(self, ref: Ref) -> bool:
         """Say whether this replica reconciles a key now."""
         if self._lead is None:
             return True
@@ -272,7 +302,7 @@ class _Driver:
         """Return whether a plan may still be performed, and on the clusters it was made for."""
         worker, ref, bindings = self._worker, self._ref, self._bindings
         clusters = {ref.cluster, *(action.ref.cluster for action in plan.actions)}
-        return lambda: worker._leads(ref) and worker.cache.same_bindings(clusters, bindings)
+        return lambda: worker.leads(ref) and worker.cache.same_bindings(clusters, bindings)
 
 
 def _matching(indexer: Indexer, follow: Follow) -> Iterator[Obj]:

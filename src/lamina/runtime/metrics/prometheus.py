@@ -24,14 +24,13 @@ from lamina.core.model.effects import Written
 from lamina.core.model.plan import Action, Apply, Create, Delete, DeleteAll, Emit, Patch, Post, Replace
 from lamina.core.model.plan import Counter as ActionCounter
 from lamina.core.model.plan import Gauge as OwnerGauge
-from lamina.core.model.queries import Call
 from lamina.objects.types import Ref
-from lamina.runtime.metrics.recorder import HookRecorder, Recorder
+from lamina.runtime.metrics.hook_calls import SHORT, HookCalls
+from lamina.runtime.metrics.owners import Owners, OwnerStates
+from lamina.runtime.metrics.recorder import HookRecorder, Leads, ReadOwner, Recorder
 from lamina.runtime.metrics.rest import RestMetrics
 
-_SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_LONG = (*_SHORT, 120.0, 300.0, 1000.0)
-_METHOD = "post"
+_LONG = (*SHORT, 120.0, 300.0, 1000.0)
 _ERROR = "error"
 _RESULTS = ("success", "requeue_after", "requeue", _ERROR)
 _MAX_OWNERS = 1000
@@ -55,12 +54,14 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
-        self.calls: HookRecorder = _Calls(registry)
+        self.calls: HookRecorder = HookCalls(registry)
         self._queues, self._reconciles, self._writes = (
             _Queues(registry),
             _Reconciles(registry),
             _Writes(registry),
         )
+        self._owner_states = OwnerStates()
+        registry.register(self._owner_states)
         self.traffic, self.reviews = RestMetrics(registry, host), _Reviews(registry)
         self._leads = Gauge(
             "leader_election_master_status",
@@ -75,7 +76,7 @@ class Metrics:
 
     def of(self, controller: str) -> Recorder:
         """Return the recorder of a controller."""
-        return _Controller(controller, self._queues, self._reconciles, self._writes)
+        return _Controller(controller, self._queues, self._reconciles, self._writes, self._owner_states)
 
     def leads(self, lease: str, holds: Callable[[], bool]) -> None:
         """Report whether this process holds a Lease, evaluated at each scrape."""
@@ -158,7 +159,7 @@ class _Reviews:
         )  # fmt: skip
         self._seconds = Histogram(
             "controller_runtime_webhook_latency_seconds", "How long an admission request took.", labels,
-            buckets=_SHORT, registry=registry,
+            buckets=SHORT, registry=registry,
         )  # fmt: skip
         self._in_flight = Gauge(
             "controller_runtime_webhook_requests_in_flight", "Admission requests in flight.", labels,
@@ -226,7 +227,11 @@ class _Writes:
 class _Controller(Recorder):
     """Counts what one controller does; its gauges are removed when it stops."""
 
-    def __init__(self, name: str, queues: _Queues, reconciles: _Reconciles, writes: _Writes) -> None:
+    def __init__(
+        self, name: str, queues: _Queues, reconciles: _Reconciles, writes: _Writes, states: OwnerStates
+    ) -> None:
+        self._owner_states = states
+        self._tracked: Owners | None = None
         self._name, self._queues, self._reconciles, self._writes = name, queues, reconciles, writes
         self._queue = (name, name)
         self._progress: dict[Ref, Mapping[str, int]] = {}
@@ -252,7 +257,18 @@ class _Controller(Recorder):
         for result in _RESULTS:
             reconciles.total.labels(self._name, result)
 
+    def track_owners(self, read: ReadOwner, leads: Leads) -> None:
+        self._tracked = Owners(read, leads)
+        self._owner_states.add(self._tracked)
+
+    def changed(self, ref: Ref) -> None:
+        if self._tracked is not None:
+            self._tracked.changed(ref)
+
     def end(self) -> None:
+        if self._tracked is not None:
+            self._owner_states.remove(self._tracked)
+            self._tracked = None
         queues, reconciles = self._queues, self._reconciles
         for gauge in (queues.depth, queues.unfinished, queues.longest):
             _forget(gauge, *self._queue)
@@ -342,69 +358,3 @@ class _Controller(Recorder):
 
 def _forget(metric: Gauge, *labels: str) -> None:
     metric.remove(*labels)
-
-
-class _Calls(HookRecorder):
-    """
-    Counts calls to webhooks, for each hook of a family by controller, URL and outcome.
-
-    The metrics of a hook are registered with its first call: they are named after the
-    family and the hook of the call. A call without a family is not counted.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
-        self._hooks: dict[tuple[str, str], _Hook] = {}
-
-    def began(self, call: Call) -> None:
-        if hook := self._hook(call):
-            hook.in_flight.labels(*_labels(call)).inc()
-
-    def found(self, call: Call, event: str, seconds: float) -> None:
-        if hook := self._hook(call):
-            metric = hook.dns if event.startswith("dns") else hook.tls
-            metric.labels(*_labels(call), event).observe(seconds)
-
-    def ended(self, call: Call, outcome: str, seconds: float) -> None:
-        if hook := self._hook(call):
-            hook.in_flight.labels(*_labels(call)).dec()
-            hook.requests.labels(*_labels(call), outcome, _METHOD).inc()
-            hook.seconds.labels(*_labels(call), _METHOD).observe(seconds)
-
-    def _hook(self, call: Call) -> _Hook | None:
-        family, hook = call.origin.family, call.purpose
-        if not family:
-            return None
-        if (family, hook) not in self._hooks:
-            self._hooks[family, hook] = _Hook(self._registry, f"{family}_{hook}")
-        return self._hooks[family, hook]
-
-
-def _labels(call: Call) -> tuple[str, str, str]:
-    return call.origin.name, call.origin.kind, call.url
-
-
-class _Hook:
-    """The metrics of one hook, under the names that upstream uses."""
-
-    def __init__(self, registry: CollectorRegistry, name: str) -> None:
-        labels = ("controller_name", "controller_type", "url")
-        self.requests = Counter(
-            f"{name}_requests",
-            "Calls of this hook, by status code.",
-            (*labels, "code", "method"),
-            registry=registry,
-        )
-        self.seconds = Histogram(
-            f"{name}_request_duration_histogram_seconds", "How long calls took.", (*labels, "method"),
-            buckets=_SHORT, registry=registry,
-        )  # fmt: skip
-        self.in_flight = Gauge(f"{name}_in_flight_requests", "Calls in flight.", labels, registry=registry)
-        self.dns = Histogram(
-            f"{name}_dns_duration_histogram_seconds", "When the hook's name was resolved, after the call began.",
-            (*labels, "event"), buckets=_SHORT, registry=registry,
-        )  # fmt: skip
-        self.tls = Histogram(
-            f"{name}_tls_duration_histogram_seconds", "When the TLS handshake was complete, after the call began.",
-            (*labels, "event"), buckets=_SHORT, registry=registry,
-        )  # fmt: skip

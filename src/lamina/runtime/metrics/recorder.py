@@ -7,12 +7,27 @@ The classes here count nothing; `metrics.prometheus` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
 
 from lamina.core.model.effects import Written
 from lamina.core.model.plan import Action, Gauge
 from lamina.core.model.queries import Call
+from lamina.core.model.state import State
 from lamina.errors import ApiError
 from lamina.objects.types import Ref
+
+
+class OwnerState(NamedTuple):
+    """The state of an owner, since when as far as its object tells, and the time at which this was read."""
+
+    state: State
+    since: datetime | None
+    read_at: datetime
+
+
+ReadOwner: TypeAlias = Callable[[Ref], OwnerState | None]
+Leads: TypeAlias = Callable[[Ref], bool]
 
 
 class Recorder:
@@ -52,6 +67,12 @@ class Recorder:
 
     def gauges(self, ref: Ref, gauges: Sequence[Gauge]) -> None:
         """The values of an owner that are metrics of their own; none once the owner is gone."""
+
+    def track_owners(self, read: ReadOwner, leads: Leads) -> None:
+        """The keys of the controller are owners: `read` returns the state of one, `leads` whether it is led here."""
+
+    def changed(self, ref: Ref) -> None:
+        """Something has changed that the state of an owner depends on."""
 
     def forget_cluster(self, cluster: str) -> None:
         """A cluster was unbound: its owners are no longer counted."""

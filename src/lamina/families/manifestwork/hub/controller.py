@@ -9,9 +9,11 @@ from functools import partial
 from msgspec import Struct
 
 from lamina.core.model.controller import AnyController, Controller, Watch, only
+from lamina.core.model.state import State
 from lamina.core.model.world import Change, World
 from lamina.core.rollout.revision_object import CONTROLLER_REVISION, CONTROLLER_REVISION_VERSION
 from lamina.families.manifestwork.admission import LIMIT
+from lamina.families.manifestwork.hub.owner_status import owner_status
 from lamina.families.manifestwork.hub.plan import complain, plan, queries
 from lamina.families.manifestwork.hub.revision import keep_revision, stored_revision
 from lamina.families.manifestwork.hub.ttl import FINISHED
@@ -75,7 +77,13 @@ def hub(options: Options = DEFAULTS) -> Controller[View]:
         manager=MANAGER,
         at_once=options.workers,
         period=options.flush,
+        owner_state=_owner_state,
     )
+
+
+def _owner_state(world: World, ref: Ref) -> State | None:
+    view = gather(world, ref)
+    return owner_status(view).state if view is not None else None
 
 
 # The watches

@@ -18,7 +18,7 @@ from lamina.families.objectset.api import parse_set
 from lamina.families.objectset.deployments.plan import plan
 from lamina.families.objectset.deployments.view import View, gather
 from lamina.families.objectset.labels import API_VERSION, DEPLOYMENTS, MANAGER, SETS, SLICES
-from lamina.families.objectset.owner_status import progress
+from lamina.families.objectset.owner_status import owner_state, progress
 from lamina.families.objectset.watches import sets_of_slice
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
@@ -44,6 +44,7 @@ def deployments(options: Options = DEFAULT_OPTIONS) -> Controller[View]:
         manager=MANAGER,
         at_once=options.workers,
         period=options.flush,
+        owner_state=owner_state,
     )
 
 

@@ -11,6 +11,7 @@ from lamina.core.model.world import Change, World
 from lamina.families.objectset.api import parse_set
 from lamina.families.objectset.labels import API_VERSION, GROUP, MANAGER, PHASES, SETS, SLICES
 from lamina.families.objectset.lineage import PHASE_OF, is_archived, siblings
+from lamina.families.objectset.owner_status import owner_state
 from lamina.families.objectset.sets import plan as set_plan
 from lamina.families.objectset.sets.view import View, gather
 from lamina.families.objectset.watches import sets_of_slice, shared_facts
@@ -34,6 +35,7 @@ def sets(options: Options = DEFAULT_OPTIONS) -> Controller[View]:
         manager=MANAGER,
         at_once=options.workers,
         period=options.flush,
+        owner_state=owner_state,
         # An object of a kind that was installed since may be written now.
         resync_on_discovery=True,
     )

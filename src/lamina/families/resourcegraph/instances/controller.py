@@ -11,6 +11,7 @@ from lamina.families.resourcegraph.instances.plan import plan
 from lamina.families.resourcegraph.instances.view import Setup, View
 from lamina.families.resourcegraph.instances.watches import deletion_watches, watches
 from lamina.families.resourcegraph.labels import MANAGER
+from lamina.families.resourcegraph.owner_status import instance_state
 from lamina.objects.digest import digest
 
 
@@ -31,4 +32,5 @@ def instances(setup: Setup) -> Controller[View]:
         manager=MANAGER,
         at_once=setup.options.workers,
         period=setup.options.flush,
+        owner_state=instance_state,
     )
