@@ -12,7 +12,7 @@ from lamina.core.model.plan import Counter, Create, Delete, Emit, Gauge, Replace
 from lamina.core.model.queries import Call, CallOrigin
 from lamina.errors import SettingsError, Unauthorized, Unreachable
 from lamina.objects.types import Ref
-from lamina.runtime.metrics.healthz import address, listening
+from lamina.runtime.metrics.healthz import NotReady, address, listening
 from lamina.runtime.metrics.prometheus import Metrics
 
 PARENT = Ref("ex.example.com/v1", "Thing", "default", "a")
@@ -337,7 +337,10 @@ async def test_a_watch_is_handed_on_as_it_is() -> None:
 
 async def test_pages_are_served_where_it_is_said_and_one_that_cannot_answer_yet_says_so() -> None:
     ready: list[bytes] = []
-    pages = ("127.0.0.1:0", {"/readyz": lambda: ready[0] if ready else None, "/healthz": lambda: b"ok"})
+    pages = (
+        "127.0.0.1:0",
+        {"/readyz": lambda: ready[0] if ready else NotReady("no cache"), "/healthz": lambda: b"ok"},
+    )
     async with (
         listening(pages, ("0", {"/metrics": lambda: b"no"})) as (where,),
         aiohttp.ClientSession() as http,
@@ -348,7 +351,7 @@ async def test_pages_are_served_where_it_is_said_and_one_that_cannot_answer_yet_
                 return answer.status, await answer.text()
 
         assert await get("/healthz") == (200, "ok")
-        assert (await get("/readyz"))[0] == 503
+        assert await get("/readyz") == (503, "no cache\n")
         ready.append(b"ok")
         assert await get("/readyz") == (200, "ok")
         assert (await get("/metrics"))[0] == 404

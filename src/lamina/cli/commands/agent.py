@@ -140,7 +140,8 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
     stop, agents = stop_event(), registry.agents()
     async with AsyncExitStack() as stack:
         metrics = ProcessMetrics(flags, access.server)
-        local, remote = metrics.metered(HttpTransport(access)), HttpTransport(hub_access)
+        local = metrics.metered(HttpTransport(access))
+        remote = metrics.tracked(HttpTransport(hub_access), hub_access.server)
         for transport in (local, remote):
             stack.push_async_callback(transport.close)
         limit = TokenBucket(flags["hub_qps"], flags["hub_burst"]) if flags["hub_qps"] else None

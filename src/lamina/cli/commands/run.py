@@ -121,7 +121,7 @@ async def _serve(
         await stack.enter_async_context(metrics.serving())
         target = None
         if served is not None:
-            there = HttpTransport(served.target)
+            there = metrics.tracked(HttpTransport(served.target), served.target.server)
             stack.push_async_callback(there.close)
             target = Client(metrics.rate_limited(there, run_flags.request_limit(flags)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,12 +13,14 @@ import click
 from lamina.client.transport.base import Transport
 from lamina.errors import SettingsError
 from lamina.ratelimit import TokenBucket
+from lamina.runtime.metrics.reachability import Reachability
 from lamina.runtime.metrics.recorder import HookRecorder, Recorder
 
 if TYPE_CHECKING:
     from lamina.admission.webhook_server import ReviewMeter
     from lamina.client.client import Client
     from lamina.runtime.controller.leader_election import LeaderElection
+    from lamina.runtime.metrics.healthz import NotReady
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OFF = ("", "0")
@@ -52,9 +55,11 @@ def _checked(context: click.Context, option: click.Parameter, text: str) -> str:
 class ProcessMetrics:
     """The metrics of this process, recorded only if an address serves them, and its readiness."""
 
-    def __init__(self, flags: Mapping[str, Any], server: str) -> None:
-        self._flags = flags
+    def __init__(self, flags: Mapping[str, Any], server: str, now: Callable[[], float] = monotonic) -> None:
+        self._flags, self._now = flags, now
         self.is_ready = False
+        self._server = server
+        self._servers: dict[str, Reachability] = {}
         self._metrics = None
         if flags["metrics_address"] not in _OFF:
             from lamina.runtime.metrics.prometheus import Metrics
@@ -80,7 +85,25 @@ class ProcessMetrics:
         return self._metrics.reviews if self._metrics is not None else None
 
     def metered(self, transport: Transport) -> Transport:
-        return self._metrics.traffic.metered(transport) if self._metrics is not None else transport
+        """Return a transport to the API server whose requests are counted and tell whether it answers."""
+        tracked = self.tracked(transport, self._server)
+        return self._metrics.traffic.metered(tracked) if self._metrics is not None else tracked
+
+    def tracked(self, transport: Transport, server: str) -> Transport:
+        """Return a transport whose requests tell whether a server answers; the process is not ready if it does not."""
+        if self._flags["health_probe_bind_address"] in _OFF:
+            return transport
+        if server not in self._servers:
+            self._servers[server] = Reachability(server, self._now)
+        return self._servers[server].tracked(transport)
+
+    def _readiness(self) -> bytes | NotReady:
+        from lamina.runtime.metrics.healthz import NotReady
+
+        problems = [one.problem for one in self._servers.values() if one.problem]
+        if problems:
+            return NotReady("; ".join(problems))
+        return b"ok" if self.is_ready else NotReady("the caches have not synced yet")
 
     def client(self, transport: Transport) -> Client:
         """Return a client that counts its retries."""
@@ -112,7 +135,7 @@ class ProcessMetrics:
                     (flags["metrics_address"], {"/metrics": metrics.text} if metrics is not None else {}),
                     (
                         flags["health_probe_bind_address"],
-                        {"/healthz": lambda: b"ok", "/readyz": lambda: b"ok" if self.is_ready else None},
+                        {"/healthz": lambda: b"ok", "/readyz": self._readiness},
                     ),
                 )
                 await stack.enter_async_context(pages)

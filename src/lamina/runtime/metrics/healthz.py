@@ -11,8 +11,13 @@ from lamina.errors import SettingsError
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
-Page = Callable[[], bytes | None]
-"""Returns the response of a path; None is answered with 503."""
+
+class NotReady(str):
+    """Why a page is answered with 503."""
+
+
+Page = Callable[[], bytes | NotReady]
+"""Returns the response of a path."""
 
 
 def address(text: str) -> tuple[str, int] | None:
@@ -63,8 +68,8 @@ def _by_address(pages: Sequence[tuple[str, Mapping[str, Page]]]) -> dict[str, di
 def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         body = page()
-        if body is None:
-            return web.Response(status=503, text="not yet\n")
+        if isinstance(body, NotReady):
+            return web.Response(status=503, text=f"{body}\n")
         return web.Response(body=body, headers={"Content-Type": _TEXT})
 
     return handle
