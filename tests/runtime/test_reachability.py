@@ -40,9 +40,12 @@ class Time:
 
 async def test_the_process_is_ready_while_its_server_answers() -> None:
     time, port = Time(), free_port()
-    flags = {"metrics_address": "0", "health_probe_bind_address": f"127.0.0.1:{port}", "pprof_address": "0"}
+    flags = {
+        "metrics_address": "0", "health_probe_bind_address": f"127.0.0.1:{port}", "pprof_address": "0",
+        "metrics_secure": False,
+    }  # fmt: skip
     metrics = ProcessMetrics(flags, SERVER, time)
-    async with embedded() as app, metrics.serving(), aiohttp.ClientSession() as http:
+    async with embedded() as app, metrics.serving(app.client()), aiohttp.ClientSession() as http:
         line = Line(app.cluster)
         client = Client(metrics.metered(line))
 

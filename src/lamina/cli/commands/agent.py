@@ -12,7 +12,7 @@ import click
 
 from lamina.cli.options import run_flags
 from lamina.cli.options.cluster_flags import cluster_options, load_access
-from lamina.cli.options.metrics_flags import ProcessMetrics, probe_options
+from lamina.cli.options.metrics_flags import ProcessMetrics, check_secure, probe_options
 from lamina.cli.signals import announce_stop, run_unless, run_until, stop_event
 from lamina.client.kubeconfig.read import read_kubeconfig
 
@@ -120,6 +120,7 @@ def agent(
     from lamina.logs import log
 
     hub, access = read_kubeconfig(hub_kubeconfig, hub_context, hint=_HUB), load_access(kubeconfig, context)
+    check_secure(flags)
     log.configure(run_flags.log_level(flags), run_flags.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(cluster, hub, access, flags))
@@ -146,7 +147,7 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
             stack.push_async_callback(transport.close)
         limit = TokenBucket(flags["hub_qps"], flags["hub_burst"]) if flags["hub_qps"] else None
         client, hub = metrics.client(local), Client(metrics.rate_limited(remote, limit))
-        await stack.enter_async_context(metrics.serving())
+        await stack.enter_async_context(metrics.serving(Client(local)))
 
         async def prepare() -> None:
             await install.wait_reachable(hub)

@@ -13,7 +13,7 @@ import click
 
 from lamina.cli.options import run_flags
 from lamina.cli.options.cluster_flags import cluster_options, load_access
-from lamina.cli.options.metrics_flags import ProcessMetrics, probe_options
+from lamina.cli.options.metrics_flags import ProcessMetrics, check_secure, probe_options
 from lamina.cli.options.phase_class_flags import (
     ServedClass,
     phase_class_options,
@@ -81,6 +81,7 @@ def run(
     lease_config = run_flags.lease_config(flags, _own_namespace(access))
     upstream = upstream_leases(flags, selected) if served is None else {}
     check_options(flags, selected)
+    check_secure(flags)
     log.configure(run_flags.log_level(flags), run_flags.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(access, selected, served, hooks, install, lease_config, upstream, flags))
@@ -118,7 +119,7 @@ async def _serve(
         client = metrics.client(metrics.rate_limited(transport, run_flags.request_limit(flags)))
         calls = HookClient(local=files.find, meter=metrics.hook_recorder)
         stack.push_async_callback(calls.close)
-        await stack.enter_async_context(metrics.serving())
+        await stack.enter_async_context(metrics.serving(Client(transport)))
         target = None
         if served is not None:
             there = metrics.tracked(HttpTransport(served.target), served.target.server)

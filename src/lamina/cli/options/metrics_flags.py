@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
+from socket import gethostname
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from lamina.admission.webhook_server import ReviewMeter
     from lamina.client.client import Client
     from lamina.runtime.controller.leader_election import LeaderElection
-    from lamina.runtime.metrics.healthz import NotReady
+    from lamina.runtime.metrics.healthz import NotReady, Protection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OFF = ("", "0")
@@ -28,6 +31,8 @@ _OFF = ("", "0")
 
 def probe_options(command: Command) -> Command:
     """Add the addresses of the metrics, health and profiling endpoints."""
+    for add in reversed(_SECURE_OPTIONS):
+        command = add(command)
     for option, text in (
         ("--pprof-address", "Address of profiles, below /debug/pprof; 0 disables them."),
         ("--health-probe-bind-address", "Address of /healthz and /readyz; 0 disables them."),
@@ -38,6 +43,43 @@ def probe_options(command: Command) -> Command:
         )
         command = add(command)
     return command
+
+
+_SECURE_OPTIONS = (
+    click.option(
+        "--metrics-secure", is_flag=True,
+        help="Serve /metrics over HTTPS, to bearer tokens whose user may get the non-resource URL /metrics.",
+    ),
+    click.option(
+        "--metrics-cert-path", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+        help="Folder with the certificate of --metrics-secure. Default: a self-signed certificate.",
+    ),
+    click.option(
+        "--metrics-cert-name", metavar="FILE", default="tls.crt", show_default=True,
+        help="Certificate in --metrics-cert-path.",
+    ),
+    click.option(
+        "--metrics-cert-key", metavar="FILE", default="tls.key", show_default=True,
+        help="Key in --metrics-cert-path.",
+    ),
+)  # fmt: skip
+
+
+def check_secure(flags: Mapping[str, Any]) -> None:
+    """Raise SettingsError for options of metrics that cancel each other."""
+    if flags["metrics_cert_path"] is not None and not flags["metrics_secure"]:
+        raise SettingsError(
+            "--metrics-cert-path has no effect without --metrics-secure", hint="add --metrics-secure"
+        )
+    if not flags["metrics_secure"]:
+        return
+    if flags["metrics_address"] in _OFF:
+        raise SettingsError("--metrics-secure needs --metrics-address", hint="give the address of /metrics")
+    if flags["metrics_address"] == flags["health_probe_bind_address"]:
+        raise SettingsError(
+            "--metrics-secure and --health-probe-bind-address have the same address",
+            hint="kubelets send probes without a token: give them an address of their own",
+        )
 
 
 def _checked(context: click.Context, option: click.Parameter, text: str) -> str:
@@ -124,15 +166,24 @@ class ProcessMetrics:
         return RateLimitedTransport(transport, bucket, self._metrics.traffic.waited)
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[None]:
-        """Serve the configured endpoints until the end of the block."""
+    async def serving(self, client: Client) -> AsyncIterator[None]:
+        """Serve the configured endpoints until the end of the block; the client reviews tokens where that is asked for."""
         metrics, flags = self._metrics, self._flags
         async with AsyncExitStack() as stack:
+            text = {"/metrics": metrics.text} if metrics is not None else {}
+            if flags["metrics_secure"]:
+                from lamina.runtime.metrics.healthz import listening
+
+                protection = self._protection(client, stack)
+                await stack.enter_async_context(
+                    listening((flags["metrics_address"], text), protection=protection)
+                )
+                flags = {**flags, "metrics_address": "0"}
             if any(flags[one] not in _OFF for one in ("metrics_address", "health_probe_bind_address")):
                 from lamina.runtime.metrics.healthz import listening
 
                 pages = listening(
-                    (flags["metrics_address"], {"/metrics": metrics.text} if metrics is not None else {}),
+                    (flags["metrics_address"], text),
                     (
                         flags["health_probe_bind_address"],
                         {"/healthz": lambda: b"ok", "/readyz": self._readiness},
@@ -144,6 +195,22 @@ class ProcessMetrics:
 
                 await stack.enter_async_context(profiled(flags["pprof_address"]))
             yield
+
+    def _protection(self, client: Client, stack: AsyncExitStack) -> Protection:
+        from lamina.logs import log
+        from lamina.runtime.metrics.access import MetricsAccess
+        from lamina.runtime.metrics.healthz import Protection
+        from lamina.runtime.metrics.serving_tls import certificate_context, self_signed_context
+
+        folder = self._flags["metrics_cert_path"]
+        if folder is not None:
+            context = certificate_context(
+                folder / self._flags["metrics_cert_name"], folder / self._flags["metrics_cert_key"]
+            )
+        else:
+            made = Path(stack.enter_context(TemporaryDirectory(prefix="lamina-metrics-")))
+            context = self_signed_context(made, ["localhost", "127.0.0.1", gethostname()])
+        return Protection(context, MetricsAccess(client, "/metrics", log, self._now).review)
 
 
 def _holds(leases: LeaderElection, number: int) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
+from ssl import SSLContext
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -30,9 +33,20 @@ def address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
+class Protection(NamedTuple):
+    """How pages are protected: by TLS, and by a review of the headers of each request."""
+
+    context: SSLContext
+    review: Callable[[Mapping[str, str]], Awaitable[HTTPStatus]]
+
+
 @asynccontextmanager
-async def listening(*pages: tuple[str, Mapping[str, Page]]) -> AsyncIterator[tuple[str, ...]]:
+async def listening(
+    *pages: tuple[str, Mapping[str, Page]], protection: Protection | None = None
+) -> AsyncIterator[tuple[str, ...]]:
     """Serve pages, by address and path, until the end of the block; yields the addresses. `0` serves none."""
+    review = protection.review if protection is not None else None
+    context = protection.context if protection is not None else None
     runners: list[web.AppRunner] = []
     served: list[str] = []
     try:
@@ -42,12 +56,12 @@ async def listening(*pages: tuple[str, Mapping[str, Page]]) -> AsyncIterator[tup
                 continue
             app = web.Application()
             for path, page in paths.items():
-                app.router.add_get(path, _handler(page))
+                app.router.add_get(path, _handler(page, review))
             runner = web.AppRunner(app, access_log=None)
             await runner.setup()
             runners.append(runner)
             try:
-                await web.TCPSite(runner, parsed[0] or None, parsed[1]).start()
+                await web.TCPSite(runner, parsed[0] or None, parsed[1], ssl_context=context).start()
             except OSError as error:
                 raise SettingsError(f"cannot listen on {text}: {error.strerror}") from None
             served += [f"{host}:{port}" for host, port, *_ in runner.addresses]
@@ -65,8 +79,12 @@ def _by_address(pages: Sequence[tuple[str, Mapping[str, Page]]]) -> dict[str, di
     return merged
 
 
-def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(
+    page: Page, review: Callable[[Mapping[str, str]], Awaitable[HTTPStatus]] | None
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
+        if review is not None and (status := await review(request.headers)) is not HTTPStatus.OK:
+            return web.Response(status=status, text=f"{status.phrase}\n")
         body = page()
         if isinstance(body, NotReady):
             return web.Response(status=503, text=f"{body}\n")
