@@ -5,7 +5,8 @@ What they make are ConfigMaps: nothing has to run.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -88,14 +89,14 @@ spec: {clusterSet: global}
 ---
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
-metadata: {name: everywhere, namespace: default}
+metadata: {name: anywhere, namespace: default}
 spec: {tolerations: [{operator: Exists}]}
 ---
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
 metadata: {name: a, namespace: default}
 spec:
-  placementRefs: [{name: everywhere, rolloutStrategy: {type: All, all: {}}}]
+  placementRefs: [{name: anywhere, rolloutStrategy: {type: All, all: {}}}]
   manifestWorkTemplate:
     workload:
       manifests:
@@ -121,15 +122,17 @@ HELD = {
 MADE = ("of-set", "of-object-set", "of-note", "of-work")
 
 
-async def settle(client: Client, folder: Path) -> None:
-    """Apply the owners, and wait until everything is made and held; controllers and an agent are running."""
+async def settle(
+    client: Client, folder: Path, made: Sequence[str] = MADE, kinds: AbstractSet[str] = frozenset(HELD)
+) -> None:
+    """Apply the owners, and wait until everything is made and held; controllers, and an agent, are running."""
     story = Story(folder, client)
     for name, text in (("owners.yaml", OWNERS), ("instance.yaml", INSTANCE)):
         (folder / name).write_text(text)
         await story.apply(name)
-    for name in MADE:
+    for name in made:
         await story.until_there(story.at("ConfigMap", name))
-    await eventually(lambda: held(client), lambda found: found.keys() >= HELD, seconds=120)
+    await eventually(lambda: held(client), lambda found: found.keys() >= kinds, seconds=120)
 
 
 async def apply_kinds(client: Client, folder: Path) -> None:
@@ -187,13 +190,10 @@ async def _running(manager: Manager) -> AsyncIterator[None]:
 
 
 async def delete_definitions(client: Client) -> None:
-    """Delete the definitions of the families, and the generated one, and wait until they are gone."""
-    made = [one for family in chosen("all") for one in family.definitions()]
-    definitions = {meta.name(one) for one in (*made, *agents().definitions())}
-    refs = [
-        Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
-        for name in sorted({*definitions, "notes.kro.run", "sets.ctl.example.com"})
-    ]
+    """Delete all definitions, those of the families and the generated one too, and wait until they are gone."""
+    found = await client.list(("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
+    refs = [meta.ref(one) for one in found.items]
+    assert len(refs) > len(chosen("all"))
     for ref in refs:
         await client.delete(ref)
     for ref in refs:
