@@ -14,7 +14,7 @@ from tools import chart
 _METRIC = re.compile(r"\b([a-z_]+_[a-z_]+)\{")
 _SERIES = re.compile(r"^\| `([a-zA-Z_]+)`", re.M)
 PROMETHEUS = {"process_resident_memory_bytes"}
-OWNERS = {"lamina_owner_state"}
+OWNERS = {"lamina_owner_state", "lamina_owner_state_since_seconds"}
 
 
 def expressions() -> Iterator[str]:

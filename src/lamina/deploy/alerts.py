@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lamina.core.model.state import State
 from lamina.objects.types import Made
 
@@ -20,41 +18,32 @@ def groups(job: str) -> list[Made]:
 
 
 def _owner_rules(job: str) -> list[Made]:
+    aborted = "|".join((State.ABORTING, State.ABORTED))
     return [
-        _owner(
-            job,
+        _rule(
             "LaminaRolloutAborted",
-            (State.ABORTING, State.ABORTED),
+            f'max by (kind, namespace, name) (lamina_owner_state{{job="{job}",state=~"{aborted}"}}) == 1',
             "0m",
-            "the rollout of",
-            "was aborted",
+            f"the rollout of {_OWNER} was aborted",
+            _SHOW,
         ),
-        _owner(job, "LaminaOwnerDegraded", (State.DEGRADED,), "10m", "", "has been degraded for 10 minutes"),
-        _owner(job, "LaminaOwnerUnknown", (State.UNKNOWN,), "15m", "", "has had no status for 15 minutes"),
-        _owner(job, "LaminaOwnerPaused", (State.PAUSED,), "1d", "", "has been paused for a day", "info"),
-        _owner(job, "LaminaDeletionStuck", (State.DELETING,), "1h", "the deletion of", "has taken an hour"),
+        _lasting(job, "LaminaOwnerDegraded", State.DEGRADED, 600, "has been degraded for 10 minutes"),
+        _lasting(job, "LaminaOwnerUnknown", State.UNKNOWN, 900, "has had no status for 15 minutes"),
+        _lasting(job, "LaminaOwnerPaused", State.PAUSED, 86400, "has been paused for a day", "info"),
+        _lasting(job, "LaminaDeletionStuck", State.DELETING, 3600, "has been in deletion for an hour"),
     ]
 
 
-def _owner(
-    job: str,
-    name: str,
-    states: Sequence[State],
-    duration: str,
-    before: str,
-    after: str,
-    severity: str = "warning",
-) -> Made:
-    """Return an alert about an owner in one of some states; replicas that report the same owner count once."""
-    selected = "|".join(states)
-    return _rule(
-        name,
-        f'max by (kind, namespace, name) (lamina_owner_state{{job="{job}",state=~"{selected}"}}) == 1',
-        duration,
-        f"{before} {_OWNER} {after}".strip(),
-        _SHOW,
-        severity,
-    )
+def _lasting(job: str, name: str, state: State, seconds: int, text: str, severity: str = "warning") -> Made:
+    """
+    Return an alert about owners that have been in a state for some time.
+
+    The time is counted from what the owner records, so it does not start again when
+    another replica or a new pod reports it.
+    """
+    since = f'lamina_owner_state_since_seconds{{job="{job}",state=~"{state}"}}'
+    expression = f"time() - min by (kind, namespace, name) ({since}) > {seconds}"
+    return _rule(name, expression, "1m", f"{_OWNER} {text}", _SHOW, severity)
 
 
 def _controller_rules(job: str) -> list[Made]:
