@@ -93,6 +93,8 @@ chart: $(READY)
 # The lock has packages, versions and digests, and no index, which differs between machines.
 lock: $(READY)
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade --output-file requirements.lock
+	@# What runs without tests and tools: the container is built from it.
+	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --output-file requirements-runtime.lock
 
 format: $(READY)
 	$(BIN)/ruff format .
