@@ -9,7 +9,7 @@ JOBS ?= 4
 REAL_JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages chart lock format clean
+.PHONY: help setup up down check test conformance e2e scenarios bench torture tables stages chart release lock format clean
 
 help:
 	@echo "make up           start Lamina in the background: the embedded server, a hub with five clusters; stop it with make down"
@@ -89,6 +89,10 @@ stages: $(READY)
 # Writes the values, the schema, the rules, the alerts and the dashboard of the Helm chart from the source.
 chart: $(READY)
 	$(BIN)/python -m tools.chart
+
+# Cuts CHANGELOG.md from changes/ and sets the version: make release VERSION=0.2.0 SUMMARY="What it is about."
+release: $(READY)
+	@$(BIN)/python -m tools.release "$(VERSION)" --summary "$(SUMMARY)"
 
 # The lock has packages, versions and digests, and no index, which differs between machines.
 lock: $(READY)

@@ -35,7 +35,7 @@ def files() -> Mapping[str, str]:
     readme = (CHART / "README.md").read_text()
     before, _, rest = readme.partition(_BEGIN)
     return {
-        "Chart.yaml": _versioned((CHART / "Chart.yaml").read_text()),
+        "Chart.yaml": versioned((CHART / "Chart.yaml").read_text(), __version__),
         "values.yaml": "\n".join(["# Written by `python -m tools.chart`.", *_yaml(Values())]) + "\n",
         "values.schema.json": json.dumps(_schema(), indent=2) + "\n",
         "files/rules.yaml": _dumped(_rules()),
@@ -45,8 +45,9 @@ def files() -> Mapping[str, str]:
     }
 
 
-def _versioned(text: str) -> str:
-    return re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {__version__}", text)
+def versioned(text: str, version: str) -> str:
+    """Return a Chart.yaml with another version of the chart and of Lamina."""
+    return re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {version}", text)
 
 
 def _rules() -> Made:
