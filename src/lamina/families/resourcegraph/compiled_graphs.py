@@ -183,10 +183,10 @@ def _open_schema(stated: tuple[str, str], snapshot: Obj) -> KindSchema:
 
     Whether the kind is namespaced follows from a revision that was valid with it.
     """
+    targets = (one.get("template") or one.get("externalRef") or {} for one in snapshot["resources"])
+    own = (one for one in targets if (one.get("apiVersion"), one.get("kind")) == stated)
     is_namespaced = snapshot["schema"].get("scope") != "Cluster" or any(
-        "namespace" in meta.metadata(template)
-        for one in snapshot.get("resources") or ()
-        if (template := one.get("template") or one.get("externalRef") or {}).get("kind") == stated[1]
+        "namespace" in meta.metadata(one) for one in own
     )
     kind = Kind(*stated, plural=stated[1].lower(), namespaced=is_namespaced)
     # What only instances of other definitions may have was checked when the revision was published.

@@ -148,6 +148,19 @@ def test_conditions_and_lists_of_a_lost_kind_need_no_type() -> None:
     }
 
 
+def test_under_a_cluster_scoped_instance_the_scopes_of_lost_kinds_are_those_that_they_had() -> None:
+    def lost(id: str, api_version: str, **metadata: str) -> Made:
+        return node(id, {"apiVersion": api_version, "kind": "Gadget", "metadata": {"name": "a", **metadata}})
+
+    stated = {"kind": "App", "apiVersion": "v1alpha1", "spec": SPEC, "scope": "Cluster"}
+    resources = [lost("within", "one.example.com/v1", namespace="ns1"), lost("above", "two.example.com/v1")]
+    revision = {"metadata": {"uid": "1"}, "spec": {"schema": stated, "resources": resources}}
+    found = Graphs().of_revision(revision, KINDS, {}, Answers())
+
+    assert isinstance(found, RevisionGraph) and found.graph is not None
+    assert [found.graph.nodes[id].target.namespaced for id in ("within", "above")] == [True, False]
+
+
 def test_nothing_else_becomes_acceptable_without_the_kind() -> None:
     """A definition is not published without its kinds: only revisions that were are kept."""
     stated = {"kind": "App", "apiVersion": "v1alpha1", "spec": SPEC}
