@@ -123,7 +123,12 @@ class Graphs:
         *,
         is_partial: bool = False,
     ) -> Graph | GraphError | tuple[Query, ...]:
-        """Return what `graph_of` does; if `is_partial`, kinds that are not served are left open."""
+        """
+        Return the compiled graph of a snapshot or its error, or the queries whose answers it needs.
+
+        `marks` has the marks of CRDs by name, which change with their schemas. If `is_partial`, kinds that are not
+        served are left open.
+        """
         resources: Sequence[Obj] = snapshot.get("resources") or ()
         targets = tuple(_target(stated, kinds, marks) for stated in kinds_needed(snapshot))
         key, graphs = (
@@ -155,21 +160,6 @@ class Graphs:
             return compile_graph(snapshot, schemas, omit=self._omit, most_dimensions=self._most_dimensions)
         except GraphError as wrong:
             return wrong.with_traceback(None)
-
-
-def graph_of(
-    snapshot: Obj,
-    world_kinds: Kinds,
-    crd_marks: Mapping[str, str],
-    answers: Answers,
-    graphs: Graphs,
-) -> Graph | GraphError | tuple[Query, ...]:
-    """
-    Return the compiled graph of a snapshot or its error, or the queries whose answers it needs.
-
-    `crd_marks` has the marks of CRDs by name, which change with their schemas.
-    """
-    return graphs.find(snapshot, world_kinds, crd_marks, answers)
 
 
 def _target(stated: tuple[str, str], kinds: Kinds, marks: Mapping[str, str]) -> _Target:

@@ -1,4 +1,4 @@
-"""Numbers as labels and annotations state them: texts that any user may write."""
+"""Numbers as labels, annotations and statuses state them, which any user may write."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ def positive(text: str) -> int:
     """Return a positive integer that is written in decimal digits alone; 0 for any other text."""
     is_number = text.isascii() and text.isdigit() and not text.startswith("0")
     return int(text) if is_number and len(text) <= _MOST_DIGITS else 0
+
+
+def whole(value: object) -> int:
+    """Return an integer of an object; 0 for any other value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

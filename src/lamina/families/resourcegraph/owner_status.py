@@ -21,7 +21,7 @@ from lamina.core.model.world import World
 from lamina.core.rollout.history import History, history
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
 from lamina.core.rollout.revision import Revision
-from lamina.families.resourcegraph.api import content
+from lamina.families.resourcegraph.api import content, generated_kind
 from lamina.families.resourcegraph.instances.view import MANAGED_RESOURCES, MOST_LISTED
 from lamina.families.resourcegraph.labels import (
     DEFINITION,
@@ -31,6 +31,7 @@ from lamina.families.resourcegraph.labels import (
     ROLLBACK,
     ROLLBACK_INPUT,
 )
+from lamina.families.resourcegraph.numbers import whole
 from lamina.objects import conditions, meta
 from lamina.objects.times import moment
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -130,12 +131,6 @@ _NODE_STATES: Mapping[str, State] = {
     "error": State.DEGRADED,
 }
 """What the list of managed resources says of one, in the words of all families."""
-
-
-def generated_kind(definition: Obj) -> GroupKind:
-    """Return the kind that a definition generates."""
-    schema = (definition.get("spec") or {}).get("schema") or {}
-    return GroupKind(str(schema.get("group") or DEFINITION.group), str(schema.get("kind") or ""))
 
 
 def owners(world: World) -> tuple[Obj, ...]:
@@ -270,8 +265,7 @@ def _history(revisions: Collection[Obj], field: str) -> History:
 
 
 def _number(obj: Obj, field: str) -> int:
-    value = _status(obj).get(field)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return whole(_status(obj).get(field))
 
 
 def _message(obj: Obj, state: State, names: tuple[str, ...]) -> str:

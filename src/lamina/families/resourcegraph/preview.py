@@ -16,15 +16,14 @@ from lamina.families.resourcegraph.instances.setups import setups
 from lamina.families.resourcegraph.labels import DEFINITION
 from lamina.families.resourcegraph.options import Options
 from lamina.objects import meta
-from lamina.objects.types import GroupKind, Obj
+from lamina.objects.types import Obj
 
 
 def plan(
     options: Options, graphs: Graphs, world: World, owner: Obj, answers: Answers, now: datetime
 ) -> Preview | tuple[Query, ...] | None:
     """Return what an edited definition or instance would do, or what has to be asked before that is known."""
-    ref = meta.ref(owner)
-    kind = GroupKind(ref.group, ref.kind)
+    ref, kind = meta.ref(owner), meta.group_kind(owner)
     if kind == DEFINITION:
         view = gather(EditedWorld(world, [owner]), ref, graphs, options)
         return preview_definition(view, answers) if view is not None else None

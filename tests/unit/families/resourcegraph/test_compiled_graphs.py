@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lamina.core.model.queries import Absent, Answer, Answers, Found, Query, Read, ReadSchema, Unserved
-from lamina.families.resourcegraph.compiled_graphs import Graphs, graph_of
+from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.graph.compile import kinds_needed
 from lamina.graph.graph import Graph, GraphError
 from lamina.objects.kinds import Kind, Kinds
@@ -47,7 +47,7 @@ class Server:
     def graph(self, snapshot: Obj, graphs: Graphs, *kinds: Kind, marks: Any = MARKS) -> Graph | GraphError:
         answers = Answers()
         for _ in range(3):
-            found = graph_of(snapshot, Kinds(kinds or (CONFIG, BUCKET)), marks, answers, graphs)
+            found = graphs.find(snapshot, Kinds(kinds or (CONFIG, BUCKET)), marks, answers)
             if not isinstance(found, tuple):
                 return found
             self.asked += found

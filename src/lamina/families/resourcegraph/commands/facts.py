@@ -9,6 +9,7 @@ from msgspec import Struct
 from lamina.core.model.queries import Answers, Found, Listed, Query, Read, ReadAll
 from lamina.core.model.revision_commands import Targets
 from lamina.errors import SettingsError
+from lamina.families.resourcegraph.api import generated_kind
 from lamina.families.resourcegraph.hashes import label_value
 from lamina.families.resourcegraph.labels import (
     DEFINITION,
@@ -17,6 +18,7 @@ from lamina.families.resourcegraph.labels import (
     INSTANCE_NAME,
     RGD_NAME,
 )
+from lamina.families.resourcegraph.numbers import whole
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.selectors import from_labels
@@ -63,15 +65,9 @@ def targets(kinds: Kinds, answers: Answers) -> Targets | tuple[Query, ...]:
     if asked not in answers:
         return (asked,)
     definitions = _listed(answers, asked)
-    wanted = {DEFINITION, *map(generated, definitions)}
+    wanted = {DEFINITION, *map(generated_kind, definitions)}
     selected = Kinds(kind for kind in kinds if kind.group_kind in wanted)
     return Targets(kinds=selected, served=kinds, definitions=definitions)
-
-
-def generated(definition: Obj) -> GroupKind:
-    """Return the kind that a definition generates."""
-    schema = (definition.get("spec") or {}).get("schema") or {}
-    return GroupKind(schema.get("group") or DEFINITION.group, schema.get("kind") or "")
 
 
 def gather(
@@ -98,7 +94,7 @@ def gather(
     queries: list[ReadAll] = []
     if revisions:
         queries.append(_revisions_query(found.served, ref, owner))
-    kind = found.served.preferred(generated(owner)) if is_definition(owner) else None
+    kind = found.served.preferred(generated_kind(owner)) if is_definition(owner) else None
     if instances is not None and kind is not None:
         queries.append(ReadAll(kind, "", whole=instances))
     if missing := tuple(query for query in queries if query not in answers):
@@ -153,8 +149,7 @@ def _inline(instance: Obj) -> Iterator[Obj]:
 def number(revision: Obj) -> int:
     """Return the number of a revision or of an input revision."""
     spec = revision.get("spec") or {}
-    found = spec.get("revision") or spec.get("inputRevision")
-    return found if isinstance(found, int) else 0
+    return whole(spec.get("revision") or spec.get("inputRevision"))
 
 
 def _kind(kinds: Kinds, wanted: GroupKind) -> Kind:

@@ -8,7 +8,7 @@ from typing import Any
 from lamina.core.crd.kinds import DEFINITION as CRD
 from lamina.core.model.queries import Answers, Listed, Query, ReadAll
 from lamina.families.resourcegraph.api import content, read_definition
-from lamina.families.resourcegraph.compiled_graphs import Graphs, graph_of
+from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.families.resourcegraph.definitions.generated_crd import generated_crd
 from lamina.graph.graph import Graph, GraphError, Node, NodeKind
 from lamina.objects import meta
@@ -39,7 +39,7 @@ def compiled(definition: Obj, kinds: Kinds, answers: Answers) -> Graph | tuple[Q
     found = answers.get(asked) if asked is not None else None
     # Within one command no schema changes, so all marks are equal.
     marks = {meta.name(one): "" for one in found.objects} if isinstance(found, Listed) else {}
-    graph = graph_of(snapshot(definition), kinds, marks, answers, Graphs())
+    graph = Graphs().find(snapshot(definition), kinds, marks, answers)
     if isinstance(graph, GraphError):
         raise graph
     return graph

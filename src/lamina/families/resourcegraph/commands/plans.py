@@ -9,7 +9,8 @@ from lamina.core.model.world import World
 from lamina.core.rollout.history import history, rollback_target
 from lamina.core.rollout.revision import Revision
 from lamina.errors import RevisionNotFound, SettingsError
-from lamina.families.resourcegraph.commands.facts import Facts, generated, is_definition, number
+from lamina.families.resourcegraph.api import generated_kind
+from lamina.families.resourcegraph.commands.facts import Facts, is_definition, number
 from lamina.families.resourcegraph.commands.rows import current_revision
 from lamina.families.resourcegraph.labels import (
     DEFINITION,
@@ -46,7 +47,7 @@ def pin(world: World, ref: Ref, to: int | None) -> Plan:
     if to is None:
         return _annotate(owner, PIN, None, f"unpinning {ref}")
     kind = GroupKind(ref.group, ref.kind)
-    definition = next((one for one in world.every(DEFINITION) if generated(one) == kind), None)
+    definition = next((one for one in world.every(DEFINITION) if generated_kind(one) == kind), None)
     kept = [number(one) for one in _revisions(world, definition)] if definition is not None else []
     if to not in kept:
         raise RevisionNotFound(meta.ref(definition) if definition is not None else ref, to, kept)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
+
+from lamina.objects import conditions, meta
+from lamina.objects.types import Condition, Obj
 
 RESOLVED: Final = "GraphRevisionsResolved"
 ACCEPTED: Final = "GraphAccepted"
@@ -41,6 +46,31 @@ class Finding(NamedTuple):
 
 VALID: Final = Finding("True", "Valid", "resource graph and schema are valid")
 RUNNING: Final = Finding("True", "Running", "controller is running")
+
+
+def with_finding(
+    found: Sequence[Condition], name: str, finding: Finding, obj: Obj, now: datetime
+) -> list[Condition]:
+    """Return the conditions of an object with this one."""
+    return conditions.with_condition(
+        found,
+        name,
+        finding.status,
+        now=now,
+        reason=finding.reason,
+        message=finding.message,
+        generation=meta.generation(obj),
+    )
+
+
+def worst(found: Sequence[Condition]) -> Finding | None:
+    """Return the worst of some conditions, False before Unknown, and of equally bad ones the newest; None if all are True."""
+    for status in ("False", "Unknown"):
+        bad = [one for one in found if one["status"] == status]
+        if bad:
+            one = max(bad, key=lambda one: one.get("lastTransitionTime") or "")
+            return Finding(status, one.get("reason", ""), one.get("message", ""))
+    return None
 
 
 def invalid(because: str) -> Finding:

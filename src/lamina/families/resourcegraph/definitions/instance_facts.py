@@ -10,19 +10,16 @@ from msgspec import Struct, structs
 
 from lamina.core.model.memo import Memo
 from lamina.core.model.object_map import ObjectMap, object_map
-from lamina.families.resourcegraph.api import UpdatePolicy
+from lamina.families.resourcegraph.api import UpdatePolicy, is_suspended
 from lamina.families.resourcegraph.labels import (
     INPUT_REVISION_LABEL,
     PIN,
-    RECONCILE,
     RGD_REVISION_LABEL,
     UPDATE_POLICY,
 )
-from lamina.families.resourcegraph.numbers import positive
+from lamina.families.resourcegraph.numbers import positive, whole
 from lamina.objects import conditions, meta
 from lamina.objects.types import Obj
-
-_SUSPENDED = ("suspended", "disabled")
 
 
 class InstanceFacts(Struct, frozen=True, kw_only=True, eq=False):
@@ -65,8 +62,8 @@ def facts(obj: Obj) -> InstanceFacts:
         obj=obj,
         uid=meta.uid(obj),
         age=(metadata.get("creationTimestamp") or "", meta.namespace(obj), meta.name(obj)),
-        current=_number(status.get("currentRGDRevision")),
-        observed=_number(status.get("observedRGDRevision")),
+        current=whole(status.get("currentRGDRevision")),
+        observed=whole(status.get("observedRGDRevision")),
         pin=positive(pin or ""),
         is_pinned=pin is not None,
         held=_held(annotations),
@@ -92,16 +89,12 @@ def affected(before: Obj, after: Obj) -> tuple[str, ...] | None:
     return () if old == new else None
 
 
-def _number(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
 def _held(annotations: Mapping[str, str]) -> str:
     if not annotations:
         return ""
     if (pin := annotations.get(PIN)) is not None:
         return f"pinned to revision {pin}"
-    if (annotations.get(RECONCILE) or "").lower() in _SUSPENDED:
+    if is_suspended(annotations):
         return "suspended"
     policy = annotations.get(UPDATE_POLICY) or UpdatePolicy.AUTO
     return "" if policy == UpdatePolicy.AUTO else f"its update policy is {policy}"

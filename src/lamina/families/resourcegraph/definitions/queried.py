@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from lamina.core.model.memo import Memo
 from lamina.core.model.queries import Answer, Answers, Follow, Listed, Query, ReadAll
-from lamina.families.resourcegraph.compiled_graphs import graph_of
 from lamina.families.resourcegraph.definitions.admission import is_gated
 from lamina.families.resourcegraph.definitions.instance_facts import (
     InstanceFacts,
@@ -106,7 +105,7 @@ def needed_by(view: View, instances: Sequence[InstanceFacts]) -> frozenset[int]:
 
 def compiled(view: View, snapshot: Obj, answers: Answers) -> Graph | GraphError:
     """Return the graph of a snapshot, or why it does not compile; raises Unanswered."""
-    found = graph_of(snapshot, view.kinds, view.marks, answers, view.graphs)
+    found = view.graphs.find(snapshot, view.kinds, view.marks, answers)
     if isinstance(found, tuple):
         raise Unanswered(found)
     return found

@@ -27,6 +27,8 @@ from lamina.families.resourcegraph.definitions.findings import (
     Finding,
     awaiting,
     rolled_back_message,
+    with_finding,
+    worst,
 )
 from lamina.families.resourcegraph.definitions.revision_object import last_issued
 from lamina.families.resourcegraph.definitions.view import Revision, View
@@ -69,33 +71,16 @@ def with_findings(obj: Obj, findings: Mapping[str, Finding], now: datetime) -> l
     known = {one["type"] for one in found}
     unknown = {name: awaiting(name) for name in DEPENDENTS if name not in known}
     for name, finding in {**unknown, **findings}.items():
-        found = _with(found, name, finding, obj, now)
-    found = _with(found, READY, _root(found, meta.generation(obj)), obj, now)
+        found = with_finding(found, name, finding, obj, now)
+    found = with_finding(found, READY, _root(found, meta.generation(obj)), obj, now)
     return sorted(found, key=lambda one: ORDER.get(one["type"], len(ORDER) - 1))
-
-
-def _with(
-    found: Sequence[Condition], name: str, finding: Finding, obj: Obj, now: datetime
-) -> list[Condition]:
-    return conditions.with_condition(
-        found,
-        name,
-        finding.status,
-        now=now,
-        reason=finding.reason,
-        message=finding.message,
-        generation=meta.generation(obj),
-    )
 
 
 def _root(found: Sequence[Condition], generation: int) -> Finding:
     """Return the root: True if all dependents are at this generation, else the worst; of equally bad ones the newest."""
     dependents = [one for one in found if one["type"] in DEPENDENTS]
-    for status in ("False", "Unknown"):
-        bad = [one for one in dependents if one["status"] == status]
-        if bad:
-            worst = max(bad, key=lambda one: one.get("lastTransitionTime") or "")
-            return Finding(status, worst.get("reason", ""), worst.get("message", ""))
+    if (bad := worst(dependents)) is not None:
+        return bad
     stale = next((one["type"] for one in dependents if one.get("observedGeneration") != generation), "")
     return awaiting(stale) if stale else _IS_READY
 
@@ -185,9 +170,9 @@ def revision_status(revision: Revision, report: Report, current: int, now: datet
             if isinstance(graph, Graph)
             else Finding("False", "InvalidGraph", str(graph))
         )
-        found = _with(conditions.of(revision.obj), VERIFIED, finding, revision.obj, now)
+        found = with_finding(conditions.of(revision.obj), VERIFIED, finding, revision.obj, now)
         root = _IS_READY if finding.is_true else finding
-        made["conditions"] = _with(found, READY, root, revision.obj, now)
+        made["conditions"] = with_finding(found, READY, root, revision.obj, now)
     if isinstance(graph, Graph):
         made["topologicalOrder"] = list(graph.order)
     recorded = made.pop("admitted", ())

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from lamina.families.resourcegraph.definitions.findings import READY, Finding
+from lamina.families.resourcegraph.definitions.findings import READY, Finding, with_finding, worst
 from lamina.families.resourcegraph.instances.effective_revision import Effective
-from lamina.objects import conditions, meta
+from lamina.objects import conditions
 from lamina.objects.types import Condition, Obj
 
 INSTANCE_MANAGED: Final = "InstanceManaged"
@@ -22,6 +22,7 @@ _DEPENDENTS = (INSTANCE_MANAGED, GRAPH_RESOLVED, RESOURCES_READY)
 _OVERLAID = (REVISION_RESOLVED, PROPAGATED, ROLLED_BACK)
 """Those that are shown beside the author's while they are not true."""
 _LONGEST = 4096
+_UNKNOWN = Finding("Unknown", "AwaitingReconciliation", "it has not been reconciled yet")
 
 
 MANAGED: Final = Finding("True", "Managed", "it has the finalizer and the labels of the controller")
@@ -52,44 +53,30 @@ def not_ready(message: str) -> Finding:
 
 def built_in(obj: Obj, findings: Mapping[str, Finding | None], now: datetime) -> list[Condition]:
     """Return the built-in conditions with these findings, the root first; others stay, and None removes one."""
-    generation = meta.generation(obj)
     known = (READY, *_DEPENDENTS, *_OVERLAID)
     found = [one for one in conditions.of(obj) if one.get("type") in known]
     for name, finding in findings.items():
         if finding is None:
             found = conditions.without_condition(found, name)
         else:
-            found = _set(found, name, finding, now, generation)
+            found = _set(found, name, finding, obj, now)
     dependents = [one for one in found if one["type"] in _DEPENDENTS]
-    found = _set(found, READY, _root(dependents), now, generation)
+    found = _set(found, READY, _root(dependents), obj, now)
     return sorted(found, key=lambda one: known.index(one["type"]))
 
 
-def _set(
-    found: Sequence[Condition], name: str, finding: Finding, now: datetime, generation: int
-) -> list[Condition]:
+def _set(found: Sequence[Condition], name: str, finding: Finding, obj: Obj, now: datetime) -> list[Condition]:
     message = finding.message
-    return conditions.with_condition(
-        found,
-        name,
-        finding.status,
-        now=now,
-        reason=finding.reason,
-        message=message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…",
-        generation=generation,
-    )
+    cut = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
+    return with_finding(found, name, finding._replace(message=cut), obj, now)
 
 
 def _root(dependents: Sequence[Condition]) -> Finding:
-    """Return the worst of the conditions that the root depends on: False before Unknown, then the newest."""
-    if all(one["status"] == "True" for one in dependents) and len(dependents) == len(_DEPENDENTS):
-        return Finding("True", READY)
-    bad = [one for one in dependents if one["status"] != "True"]
-    if not bad:
-        return Finding("Unknown", "AwaitingReconciliation", "it has not been reconciled yet")
-    newest = sorted(bad, key=lambda one: one.get("lastTransitionTime") or "", reverse=True)
-    worst = min(newest, key=lambda one: one["status"] != "False")
-    return Finding(worst["status"], worst.get("reason") or "", worst.get("message") or "")
+    """Return the worst of the conditions that the root depends on."""
+    if (bad := worst(dependents)) is not None:
+        return bad
+    is_known = len(dependents) == len(_DEPENDENTS)
+    return Finding("True", READY) if is_known else _UNKNOWN
 
 
 def authored(
@@ -112,7 +99,7 @@ def authored(
     for one in made:
         types.append(one["type"])
         finding = Finding(one["status"], one.get("reason") or "", one.get("message") or "")
-        found = _set(found, one["type"], finding, now, meta.generation(obj))
+        found = _set(found, one["type"], finding, obj, now)
     hidden = (READY, *_DEPENDENTS, *_OVERLAID)
     kept = [one for one in found if one["type"] in types or (is_partial and one["type"] not in hidden)]
     return [*kept, *(one for one in own if one["type"] in shown and one["type"] not in types)]

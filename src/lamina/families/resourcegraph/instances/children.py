@@ -8,7 +8,7 @@ the annotation of the revision would be a pin, so it gets those of its parent in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -105,7 +105,12 @@ def node_of(child: Obj) -> str:
     return meta.annotations(child).get(keys.RESOURCE_ID) or meta.labels(child).get(keys.NODE_ID) or ""
 
 
-def index_of(child: Obj) -> int:
+def made_by(node: str, children: Iterable[Obj]) -> tuple[Obj, ...]:
+    """Return the live children that a node has made, those of a collection in its order."""
+    return tuple(sorted((one for one in children if node_of(one) == node), key=_index_of))
+
+
+def _index_of(child: Obj) -> int:
     """Return the place of a live child in its collection."""
     return positive(meta.labels(child).get(keys.COLLECTION_INDEX) or "")
 

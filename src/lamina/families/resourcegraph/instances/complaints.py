@@ -23,6 +23,7 @@ from lamina.families.resourcegraph.instances.view import (
     View,
 )
 from lamina.families.resourcegraph.labels import MANAGER, UPDATE_POLICY
+from lamina.families.resourcegraph.texts import joined
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 
@@ -47,10 +48,9 @@ def _message(error: LaminaError) -> str:
     """Return an error in one line, with the objects that the first failures are about."""
     if not isinstance(error, PlanFailed):
         return str(error)
-    failures = zip(error.failures[:_SHOWN], error.about, strict=False)
+    failures = zip(error.failures, error.about, strict=True)
     texts = [f"{about}: {one}" if about is not None else str(one) for one, about in failures]
-    more = len(error.failures) - len(texts)
-    return "; ".join(texts) + (f"; and {more} more" if more > 0 else "")
+    return joined(texts, most=_SHOWN)
 
 
 def _started(view: View, message: str, now: datetime) -> Made:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina.core.model.plan import Create, Delete, Patch, set_status
+from lamina.families.resourcegraph.definitions.retention import is_kept
 from lamina.families.resourcegraph.hashes import label_value, revision_name
 from lamina.families.resourcegraph.labels import (
     API_VERSION,
@@ -206,7 +207,7 @@ def prunable(inputs: Sequence[InputRevision], kept: Collection[int], limit: int)
     """Yield the input revisions that are further than the limit behind the newest, and are not kept."""
     newest = inputs[-1].number if inputs else 0
     for one in inputs:
-        if newest - one.number > limit and one.number not in kept:
+        if not is_kept(one.number, newest, limit, kept):
             yield one
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from lamina.families.resourcegraph.hashes import input_hash
+from lamina.families.resourcegraph.texts import joined
 from lamina.graph.graph import Graph
 from lamina.graph.schemas.projection import project, validate
 from lamina.objects.diff import is_same
 from lamina.objects.types import Made, Obj
-
-_SHOWN = 5
 
 
 def projected(graph: Graph, spec: Obj) -> Made:
@@ -18,9 +17,7 @@ def projected(graph: Graph, spec: Obj) -> Made:
 
 def what_is_invalid(graph: Graph, spec: Obj) -> str:
     """Return what is invalid about a projected spec; empty where nothing is."""
-    problems = validate(spec, graph.spec_schema)
-    more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-    return "; ".join(problems[:_SHOWN]) + more
+    return joined(validate(spec, graph.spec_schema))
 
 
 def is_equal(graph: Graph, one: Obj | None, other: Obj) -> bool:

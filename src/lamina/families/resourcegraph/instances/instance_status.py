@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from lamina.families.resourcegraph.instances import built_in
-from lamina.families.resourcegraph.instances.children import index_of, input_stamp, node_of
+from lamina.families.resourcegraph.instances.children import input_stamp, made_by
 from lamina.families.resourcegraph.instances.goal import Choice, Goal
 from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase, scope_of
 from lamina.families.resourcegraph.instances.pass_findings import findings
@@ -70,8 +70,7 @@ def _observed(view: View, goal: Goal, steps: Sequence[NodeStep]) -> dict[str, Se
             continue
         objects = one.observed
         if not one.is_rendered and not one.node.kind.is_external:
-            lives = (child for child in view.children if node_of(child) == one.node.id)
-            objects = tuple(sorted(lives, key=index_of))
+            objects = made_by(one.node.id, view.children)
         if objects or one.node.kind.is_many:
             found[one.node.id] = objects
     return found
@@ -109,8 +108,7 @@ def _children(view: View, steps: Sequence[NodeStep]) -> Iterator[tuple[NodeStep,
         for child in one.children:
             yield one, child.desired.ref, child.live, str(one.phase if child.is_same else child.relation)
         if not one.is_rendered:
-            kept = (child for child in view.children if node_of(child) == one.node.id)
-            for live in sorted(kept, key=index_of):
+            for live in made_by(one.node.id, view.children):
                 yield one, meta.ref(live), live, str(one.phase)
 
 

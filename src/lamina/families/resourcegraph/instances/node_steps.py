@@ -86,7 +86,8 @@ def scope_of(view: View, goal: Goal, observed: Mapping[str, Sequence[Obj]]) -> S
     return evaluate.scope(goal.graph, view.obj, goal.spec, observed, view.kind.namespaced)
 
 
-def _identity(ref: Ref) -> _Identity:
+def identity(ref: Ref) -> _Identity:
+    """Return what names an object in whatever version it is served."""
     return GroupKind(ref.group, ref.kind), ref.namespace, ref.name
 
 
@@ -101,8 +102,8 @@ class _Walk:
         self._claimed: dict[_Identity, str] = {}
         """The node of each object that is desired."""
         self._above: dict[_Identity, str] = {
-            _identity(meta.ref(view.obj)): "the instance itself",
-            _identity(view.setup.definition_ref): "the definition of the instance",
+            identity(meta.ref(view.obj)): "the instance itself",
+            identity(view.setup.definition_ref): "the definition of the instance",
             (CRD, "", f"{view.kind.plural}.{view.kind.group}"): "the CRD of the instance",
         }
         """What may not be a child: the instance would adopt it, prune it and delete it."""
@@ -198,7 +199,7 @@ class _Walk:
     def _claim(self, node: Node, wanted: Sequence[Desired]) -> str:
         """Claim the objects of a node, and return what is wrong where one is claimed already."""
         for one in wanted:
-            key = _identity(one.ref)
+            key = identity(one.ref)
             if key in self._above:
                 return f'node "{node.id}" renders {self._above[key]}: {one.ref} cannot be a resource of its own instance'
             other = self._claimed.setdefault(key, node.id)

@@ -16,7 +16,7 @@ from lamina.core.model.edited_world import EditedWorld
 from lamina.core.model.queries import Answers, Found, Query, Read
 from lamina.core.model.world import World
 from lamina.core.rollout.preview import ChangeKind, Planned, Preview, TargetChange, planned, preview
-from lamina.families.resourcegraph.instances.children import node_of
+from lamina.families.resourcegraph.instances.children import made_by
 from lamina.families.resourcegraph.instances.controller import instances
 from lamina.families.resourcegraph.instances.goal import Choice, choose
 from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase, node_steps
@@ -76,7 +76,7 @@ def _behind(
     for one in steps:
         if one.is_rendered or one.node.kind.is_external or one.phase is not Phase.WAITING:
             continue
-        live = [_name(meta.ref(child)) for child in view.children if node_of(child) == one.node.id]
+        live = [_name(meta.ref(child)) for child in made_by(one.node.id, view.children)]
         because = f"after {', '.join(one.node.dependencies)}" if one.is_dependent else one.because
         for name in live or [f"{one.node.target.kind} of {one.node.id}"]:
             yield TargetChange(

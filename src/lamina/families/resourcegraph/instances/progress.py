@@ -15,11 +15,10 @@ from lamina.families.resourcegraph.instances.goal import Choice
 from lamina.families.resourcegraph.instances.input_revisions import BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase
 from lamina.families.resourcegraph.instances.view import OBSERVED_INPUT, View
+from lamina.families.resourcegraph.texts import joined
 from lamina.graph.graph import NodeKind
 from lamina.objects import meta
 from lamina.objects.types import Obj
-
-_SHOWN = 5
 
 
 class InstanceState(StrEnum):
@@ -107,7 +106,7 @@ def _resources(steps: Sequence[NodeStep], left: Sequence[Obj]) -> Finding:
     """Return the finding about the resources of an instance."""
     errors = [one.because for one in steps if one.phase is Phase.ERROR]
     if errors:
-        return not_ready(f"resource error: {_joined(errors)}")
+        return not_ready(f"resource error: {joined(errors)}")
     deleting = next((one for one in steps if one.phase is Phase.DELETING), None)
     if deleting is not None:
         return Finding("False", "ResourceDeleting", deleting.because)
@@ -120,11 +119,11 @@ def what_it_waits_for(steps: Sequence[NodeStep], left: Sequence[Obj] = ()) -> st
     """Return what an instance really waits for: nodes that only wait for others are named after these."""
     found = [one.because for one in steps if not one.is_settled and not one.is_dependent]
     if left:
-        found.append(f"deletion of {_joined([str(meta.ref(one)) for one in left])}")
+        found.append(f"deletion of {joined([str(meta.ref(one)) for one in left])}")
     dependents = [f'"{one.node.id}"' for one in steps if one.is_dependent]
     if dependents:
-        found.append(f"then {_joined(dependents, ', ')}")
-    return _joined([one for one in found if one]) or "nothing"
+        found.append(f"then {joined(dependents, ', ')}")
+    return joined([one for one in found if one]) or "nothing"
 
 
 def _propagation(
@@ -146,8 +145,3 @@ def _propagation(
     if held is not None:
         return BLOCKED, held.because
     return IN_PROGRESS, resources.message
-
-
-def _joined(texts: Sequence[str], by: str = "; ") -> str:
-    more = f"{by}and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return by.join(texts[:_SHOWN]) + more

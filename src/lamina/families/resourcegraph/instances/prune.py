@@ -27,7 +27,7 @@ from lamina.families.resourcegraph.instances.applyset import (
 )
 from lamina.families.resourcegraph.instances.children import node_of, order_of
 from lamina.families.resourcegraph.instances.confirm import check_both
-from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase, live_refs
+from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase, identity, live_refs
 from lamina.families.resourcegraph.instances.view import View
 from lamina.families.resourcegraph.labels import PART_OF
 from lamina.graph.graph import Graph
@@ -74,7 +74,7 @@ def superset(view: View, steps: Sequence[NodeStep]) -> Inventory:
     known = readable(view.obj)
     if what_is_wrong(view.obj):
         served = frozenset(one for one in known.kinds if view.kinds.preferred(one) is not None)
-        found = inventory(view.obj, ((_kind(one), meta.namespace(one)) for one in view.children))
+        found = inventory(view.obj, ((meta.group_kind(one), meta.namespace(one)) for one in view.children))
         known = found | Inventory(served, known.namespaces)
     return known | planned(view, steps)
 
@@ -83,7 +83,7 @@ def prune(view: View, graph: Graph, steps: Sequence[NodeStep], answers: Answers)
     """Return what is pruned next, and what has to be asked first."""
     exact = planned(view, steps)
     known = recorded(view.obj)
-    cached = _extra((one for one in view.children if _kind(one) in known.kinds), steps)
+    cached = _extra((one for one in view.children if meta.group_kind(one) in known.kinds), steps)
     # A namespace is not in the inventory of any one kind: a member of each may be in one that is dropped.
     dropped = known.kinds if known.namespaces - exact.namespaces else known.kinds - exact.kinds
     if not cached and known == exact:
@@ -147,9 +147,8 @@ def _versions(objects: Iterable[Obj]) -> set[tuple[str, str]]:
 
 
 def _extra(members: Iterable[Obj], steps: Sequence[NodeStep]) -> list[Obj]:
-    wanted = {(ref.group, ref.kind, ref.namespace, ref.name) for ref in live_refs(steps)}
-    refs = ((one, meta.ref(one)) for one in members)
-    return [one for one, ref in refs if (ref.group, ref.kind, ref.namespace, ref.name) not in wanted]
+    wanted = set(map(identity, live_refs(steps)))
+    return [one for one in members if identity(meta.ref(one)) not in wanted]
 
 
 def _waves(graph: Graph, extra: Sequence[Obj]) -> Iterable[Stage]:
@@ -168,8 +167,3 @@ def _waves(graph: Graph, extra: Sequence[Obj]) -> Iterable[Stage]:
 def deletion(child: Obj) -> Delete:
     """Return the deletion of a child, with its own dependents, whatever its version."""
     return Delete(ref=meta.ref(child), uid=meta.uid(child), propagation=Propagation.BACKGROUND)
-
-
-def _kind(obj: Obj) -> GroupKind:
-    ref = meta.ref(obj)
-    return GroupKind(ref.group, ref.kind)

@@ -27,13 +27,13 @@ from lamina.families.resourcegraph.labels import (
     GROUP_KINDS,
     INVENTORY_HASH,
 )
+from lamina.families.resourcegraph.texts import joined
 from lamina.objects import meta
 from lamina.objects.types import Obj
 
 _AT_ONCE = timedelta(0)
 _POLL = timedelta(seconds=3)
 """How often children of kinds that are not watched are listed."""
-_SHOWN = 5
 _DELETING = "deleting resources"
 _REMEDY = (
     f"set {GROUP_KINDS} and {ADDITIONAL_NAMESPACES} to the kinds and the other namespaces of its resources, and "
@@ -96,8 +96,7 @@ def _waiting(wave: Sequence[Obj]) -> str:
     if not held:
         return _DELETING
     named = [f"{meta.ref(one)} waits for finalizers: {', '.join(meta.finalizers(one))}" for one in held]
-    more = f"; and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    return f"{_DELETING}: {'; '.join(named[:_SHOWN])}{more}"
+    return f"{_DELETING}: {joined(named)}"
 
 
 def _reported(view: View, message: str, now: datetime, again: timedelta | None = None) -> Plan:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct, field
 
+from lamina.families.resourcegraph.api import is_suspended
 from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.families.resourcegraph.definitions.admission import admitted, is_gated
 from lamina.families.resourcegraph.definitions.view import revision_of
 from lamina.families.resourcegraph.instances.children import input_stamp, rgd_stamp
 from lamina.families.resourcegraph.instances.input_revisions import InputRevision
-from lamina.families.resourcegraph.labels import API_VERSION, DEFINITION, RECONCILE
+from lamina.families.resourcegraph.labels import API_VERSION, DEFINITION
+from lamina.families.resourcegraph.numbers import whole
 from lamina.families.resourcegraph.options import InputStorage, Options
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
@@ -23,7 +25,6 @@ MANAGED_RESOURCES = "managedResources"
 """Fields of the status of an instance."""
 MOST_LISTED = 100
 """How many resources the status lists."""
-_SUSPENDED = ("suspended", "disabled")
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -107,7 +108,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def is_suspended(self) -> bool:
-        return (meta.annotations(self.obj).get(RECONCILE) or "").lower() in _SUSPENDED
+        return is_suspended(meta.annotations(self.obj))
 
     @property
     def input_stamp(self) -> int:
@@ -161,11 +162,9 @@ class View(Struct, frozen=True, kw_only=True):
 
     def number(self, name: str) -> int:
         """Return a number of the status; 0 where it has none, or where the author has a field of that name."""
-        value = None if name in self.authored else self.status.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+        return 0 if name in self.authored else whole(self.status.get(name))
 
 
 def current_revision(definition: Obj | None) -> int:
     """Return the number of the revision that a definition has published last; 0 where it has none."""
-    value = ((definition or {}).get("status") or {}).get("currentRevision")
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return whole(((definition or {}).get("status") or {}).get("currentRevision"))
