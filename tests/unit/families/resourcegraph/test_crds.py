@@ -8,10 +8,12 @@ import pytest
 
 from lamina.client.client import Client, PatchType
 from lamina.control_plane.cluster import EmbeddedCluster
+from lamina.control_plane.install import install
 from lamina.core.crd.descriptions import undescribed
-from lamina.errors import BadRequest, Invalid
+from lamina.errors import BadRequest, Invalid, SettingsError
 from lamina.families.resourcegraph.crds import definitions
 from lamina.families.resourcegraph.descriptions import DESCRIPTIONS
+from lamina.families.resourcegraph.family import family
 from lamina.families.resourcegraph.labels import (
     API_VERSION,
     DEFINITION,
@@ -363,3 +365,26 @@ async def test_metadata_of_a_revision_may_change(client: Client, made: Any) -> N
     labelled = await client.patch(meta.ref(stored), {"metadata": {"labels": {"a": "b"}}}, how=PatchType.MERGE)
 
     assert meta.labels(labelled) == {"a": "b"}
+
+
+async def test_controllers_do_not_run_where_the_current_revision_would_be_pruned() -> None:
+    """Upstream's definition does not declare it, and instances follow it."""
+    theirs, *_ = definitions()
+    [version] = theirs["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    status = schema["properties"]["status"]
+    kept = {name: one for name, one in status["properties"].items() if name != "currentRevision"}
+    properties = {**schema["properties"], "status": {**status, "properties": kept}}
+    lacking = {**version, "schema": {"openAPIV3Schema": {**schema, "properties": properties}}}
+    async with EmbeddedCluster(Settings(families="none")) as cluster:
+        client = cluster.client()
+        crd = {**theirs, "spec": {**theirs["spec"], "versions": [lacking]}}
+        await client.create(crd, manager="helm")
+        with pytest.raises(
+            SettingsError, match="was created by helm and lacks status.currentRevision"
+        ) as wrong:
+            await install(client, [family()])
+        assert "lamina crds" in (wrong.value.hint or "")
+
+        await client.apply(theirs, manager="kubectl", force=True)
+        await install(client, [family()])
