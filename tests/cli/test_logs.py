@@ -27,6 +27,7 @@ def maps(parent):
     os.write(2, b"twice\\n")
     raise ValueError("not today")
 """
+FLEET = Path(__file__).parents[2] / "examples" / "fleet"
 JSON = "--log-format", "json", "--log", "info"
 
 
@@ -116,3 +117,40 @@ def test_a_signal_is_answered_with_what_the_process_waits_for(lamina: Lamina) ->
     assert process.stderr.read() == "lamina stops\n"
     assert process.wait(timeout=120) == 0
     process.stderr.close()
+
+
+def test_an_abort_and_a_controller_that_cannot_start_are_warnings(lamina: Lamina) -> None:
+    process = lamina.start(
+        "up", "--ephemeral", "--port", "0", "--clusters", "2", "--speed", "20",
+        "--log-format", "json", "--log", "warning",
+    )  # fmt: skip
+    said = lines(process)
+    until(said, "started")
+    kind = {"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController"}
+    spec = {
+        "parentResource": {"apiVersion": "ctl.example.com/v1", "resource": "nowheres"},
+        "hooks": {"sync": {"webhook": {"url": "http://hook/sync"}}},
+    }
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    api = api_of(Path(running["kubeconfig"]), lamina.home)
+    made = api.post(
+        "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers",
+        {**kind, "metadata": {"name": "lost"}, "spec": spec},
+    )
+    assert made.code == 201
+
+    refused = until(said, "create error")[-1]
+    assert (refused["level"], refused["object"]) == ("warning", "compositecontroller lost")
+    assert refused["because"].startswith("Cannot create new controller: ")
+
+    lamina("kubectl", "apply", "-f", str(FLEET))
+    lamina("watch", "mwrs/web", "--until", "healthy")
+    broken = lamina.home / "broken.yaml"
+    broken.write_text((FLEET / "web.yaml").read_text().replace("nginx:1", "nginx:bad"))
+    lamina("kubectl", "apply", "-f", str(broken))
+
+    aborted = until(said, "rollout aborted")
+    late = [one for one in aborted if one["event"] == "progress deadline exceeded"]
+    assert {one["level"] for one in (*late, aborted[-1])} == {"warning"} and late
+    assert aborted[-1]["object"] == "manifestworkreplicaset default/web"
+    stopped(process, said)
