@@ -131,6 +131,16 @@ def test_only_the_replica_that_leads_an_owner_exports_it() -> None:
     assert owned.read == ["a"]
 
 
+def test_what_is_noted_without_a_scrape_is_limited() -> None:
+    owned = Owned()
+    metrics = owned.metrics
+    for number in range(10_001):
+        owned.meter.changed(A._replace(name=str(number)))
+
+    assert len(owned.read) == 10_001
+    assert states(metrics) == {} and len(owned.read) == 10_001
+
+
 def test_an_owner_of_several_controllers_has_the_worst_of_their_states() -> None:
     owned, other = Owned(), Owned()
     metrics = owned.metrics

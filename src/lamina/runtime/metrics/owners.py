@@ -20,6 +20,8 @@ from lamina.runtime.metrics.recorder import Leads, OwnerState, ReadOwner
 
 _MAX_OWNERS = 1000
 """How many owners of one controller have metrics of their own."""
+_MAX_NOTED = 10_000
+"""How many changed owners are noted between two scrapes."""
 _LABELS = ("kind", "namespace", "name", "state")
 
 
@@ -42,15 +44,21 @@ class Owners:
     def changed(self, ref: Ref) -> None:
         """Note that an owner has to be read at the next scrape."""
         self._changed[ref] = None
+        if len(self._changed) > _MAX_NOTED:
+            # Nothing is scraped: what is gone by now must not be kept for ever.
+            self._read_changed()
 
     def states(self) -> Iterator[tuple[Ref, _Known]]:
         """Yield the owners that this replica leads, after those that have changed were read."""
-        changed, self._changed = self._changed, {}
-        for ref in changed:
-            self._update(ref)
+        self._read_changed()
         for ref, known in self._known.items():
             if self._leads(ref):
                 yield ref, known
+
+    def _read_changed(self) -> None:
+        changed, self._changed = self._changed, {}
+        for ref in changed:
+            self._update(ref)
 
     def _update(self, ref: Ref) -> None:
         found, before = self._read(ref), self._known.get(ref)
