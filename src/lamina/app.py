@@ -44,7 +44,12 @@ from lamina.server.storage.log_store import LogStore
 from lamina.server.storage.memory_store import MemoryStore
 from lamina.server.storage.sqlite import SqliteStore
 from lamina.server.storage.store import Store
-from lamina.server.tls.certificates import Certificates, ensure_certificates, write_private
+from lamina.server.tls.certificates import (
+    Certificates,
+    ensure_certificates,
+    sign_client_certificate,
+    write_private,
+)
 from lamina.settings import Settings, data_home
 
 if TYPE_CHECKING:
@@ -179,6 +184,8 @@ class App:
             extra_managers=() if is_first else self._extra_managers(name),
             metrics=self._metrics if is_first else None,
             client_timeout=self._client_timeout,
+            # A client certificate is valid for every cluster, as the administrator's is.
+            sign=partial(sign_client_certificate, self.certificates.authority) if is_first else None,
         )
 
     def _extra_managers(self, name: str) -> Sequence[Callable[[EmbeddedCluster], Manager]]:

@@ -37,6 +37,9 @@ class Authority:
         )
         self.certificate = folder / "ca.crt"
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        self.key = folder / "ca.key"
+        self.key.touch(mode=0o600)
+        self.key.write_bytes(_private(self._key))
 
     def server(self, name: str, *names: str) -> KeyPair:
         """Return a server certificate for loopback and the given names."""

@@ -47,6 +47,7 @@ class _Files:
     """The files that a control plane reads at its start."""
 
     authority: Path
+    authority_key: Path
     serving: KeyPair
     admin: KeyPair
     manager: KeyPair
@@ -111,6 +112,7 @@ def _written(folder: Path) -> _Files:
     tokens.write_text(f'{token},admin,admin,"system:masters"\n')
     return _Files(
         authority=authority.certificate,
+        authority_key=authority.key,
         serving=authority.server(
             "kube-apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc"
         ),
@@ -162,6 +164,8 @@ def _manager(files: _Files, kubeconfig: Path) -> list[str]:
         f"--kubeconfig={kubeconfig}",
         f"--root-ca-file={files.authority}",
         f"--service-account-private-key-file={files.signing}",
+        f"--cluster-signing-cert-file={files.authority}",
+        f"--cluster-signing-key-file={files.authority_key}",
         "--use-service-account-credentials=true",
         "--controllers=*,-node-lifecycle-controller",
         "--leader-elect=false",

@@ -125,6 +125,51 @@ def test_an_agent_joins_a_hub_and_applies_what_it_has_for_the_cluster(
         process.stderr.close()
 
 
+def test_a_cluster_joins_with_a_bootstrap_kubeconfig_once_the_hub_accepts_it_and_is_detached(
+    lamina: Lamina, up: Servers, tmp_path: Path
+) -> None:
+    spoke_file = up("--families", "none")
+    hub_file = up("--families", "manifestwork", "--simulate", "controllers")
+    folders = [tmp_path / "spoke", tmp_path / "hub"]
+    for folder in folders:
+        folder.mkdir()
+    spoke, hub = api_of(spoke_file, folders[0]), api_of(hub_file, folders[1])
+    own = tmp_path / "own" / "hub.kubeconfig"
+    start = (
+        "agent", "--cluster", "east", "--bootstrap-kubeconfig", str(hub_file),
+        "--hub-kubeconfig", str(own), "--kubeconfig", str(spoke_file),
+    )  # fmt: skip
+    on_hub = ("--kubeconfig", str(hub_file))
+
+    said = lamina("clusters", "accept", "east", *on_hub, code=1).stderr
+    assert "cluster 'east' has not asked to join" in said and "--bootstrap-kubeconfig" in said
+    assert "issues no tokens" in lamina("clusters", "token", *on_hub, code=1).stderr
+    assert "instead of --join" in lamina(*start, "--join", code=2).stderr
+
+    process = lamina.start(*start)
+    assert process.stderr is not None
+    try:
+        assert any("run `lamina clusters accept east`" in line for line in process.stderr)
+        assert hub.get(f"{HUB}/east").json["spec"]["hubAcceptsClient"] is False
+        assert "approved east-" in lamina("clusters", "accept", "east", *on_hub).stderr
+        assert any("lamina is the agent of east on https://" in line for line in process.stderr)
+        assert own.exists() and "token" not in own.read_text()
+
+        eventually_sync(lambda: hub.post(WORKS, work("text", colour="red")).code == 201)
+        eventually_sync(lambda: spoke.get(TEXT).json.get("data") == {"colour": "red"})
+        lamina("clusters", "detach", "--yes", "east", *on_hub)
+        assert spoke.get(TEXT).code == 404
+        assert hub.get(f"{HUB}/east").code == 404
+        assert (
+            "is not registered with the hub"
+            in lamina("clusters", "detach", "--yes", "east", *on_hub, code=1).stderr
+        )
+    finally:
+        process.terminate()
+        assert process.wait(timeout=120) == 0
+        process.stderr.close()
+
+
 def _conditions(obj: dict[str, Any]) -> dict[str, str]:
     said = (obj.get("status") or {}).get("conditions") or ()
     return {one["type"]: one["status"] for one in said}

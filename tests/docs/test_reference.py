@@ -73,7 +73,7 @@ def test_the_options_of_the_agent_have_the_defaults_that_the_page_says() -> None
     rows = [line.split("|")[2] for line in WORKS.splitlines() if re.match(r"\| .* \| `--", line)]
     said = {one: default for row in rows for one, default in re.findall(r"`(--[a-z-]+)`(?:, (\w+))?", row)}
 
-    assert len(said) == 9
+    assert len(said) == 10
     assert {name: str(known[name]) for name in said if said[name]} == {
         name: default for name, default in said.items() if default
     }

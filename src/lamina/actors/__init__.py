@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lamina.actors.crd_finalizer import DEFINITIONS
+from lamina.actors.csr_signing import signing
 from lamina.actors.event_ttl import EVENTS
 from lamina.actors.garbage import GARBAGE
 from lamina.actors.namespaces import NAMESPACES
@@ -31,6 +32,7 @@ __all__ = [
     "accounts",
     "embedded_actors",
     "machines",
+    "signing",
 ]
 
 WORKLOADS: tuple[AnyController, ...] = (*CONTROLLERS, EVICTING)

@@ -30,7 +30,7 @@ _COMMANDS = {
     "rbac": "Print the minimal RBAC roles for the configured controllers.",
     "down": "Stop a control plane that runs on this machine.",
     "status": "Say the state of an owner, or list the control planes on this machine.",
-    "clusters": "Add, list and remove clusters of the running server.",
+    "clusters": "Manage the clusters of the running server, and those that join a hub.",
     "chaos": "Inject faults, list them, and remove them.",
     "clock": "Show, advance and speed up the clock of the running server.",
     "kubectl": "Run kubectl against the embedded server.",

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from lamina.actors import WORKLOADS, embedded_actors, machines
+from lamina.actors import WORKLOADS, embedded_actors, machines, signing
+from lamina.actors.csr_signing import Sign
 from lamina.actors.stages import Stage
 from lamina.actors.workloads.pv_provisioner import STANDARD
 from lamina.admission.inprocess import InProcessReviewer
@@ -89,6 +90,7 @@ class EmbeddedCluster:
         extra_managers: Sequence[Callable[[EmbeddedCluster], Manager]] = (),
         metrics: Metrics | None = None,
         client_timeout: float = TIMEOUT,
+        sign: Sign | None = None,
     ) -> None:
         """
         Create a cluster on a store; without one, it owns a store in memory.
@@ -97,7 +99,8 @@ class EmbeddedCluster:
         authority that signs for this server, in PEM, and `port` its port. `stages` are
         those of the settings, if they are loaded already. `extra_managers` run on it
         besides actors and families, and `crd_providers` have the definitions that they
-        need. `metrics` records the families.
+        need. `metrics` records the families. `sign` issues client certificates for
+        approved CertificateSigningRequests; without it they are not signed.
         """
         self.settings = settings if settings is not None else Settings()
         self.name = name
@@ -105,7 +108,7 @@ class EmbeddedCluster:
         self.store: Store = store if store is not None else MemoryStore()
         self.reload_hooks: Callable[[], None] = lambda: None
         self.authenticator = authenticator or Authenticator({})
-        self._owns_store = store is None
+        self._owns_store, self._sign = store is None, sign
         self._extra_managers, self._crd_providers, self._metrics = extra_managers, crd_providers, metrics
         self._authority, self._port, self._timeout = authority, port, client_timeout
         pods = self.settings.simulate == "pods"
@@ -289,6 +292,8 @@ class EmbeddedCluster:
 
     def _actors(self) -> tuple[AnyController, ...]:
         actors = embedded_actors(self._authority)
+        if self._sign is not None:
+            actors += (signing(self._sign),)
         if self.settings.simulate != "off":
             actors += WORKLOADS
         if self.settings.simulate == "pods":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lamina.core.model.agents import AgentOptions
 
 _TIME = run_flags.TIME
+_BOOTSTRAP = "`lamina clusters token` on the hub prints one"
 _HUB = "name the hub's with --hub-kubeconfig FILE; `lamina status` prints those of servers of `lamina up`"
 
 
@@ -31,7 +32,14 @@ _HUB = "name the hub's with --hub-kubeconfig FILE; `lamina status` prints those 
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="Kubeconfig of the hub.",
+    help="Kubeconfig of the hub; with --bootstrap-kubeconfig it is written when the cluster has joined.",
+)
+@click.option(
+    "--bootstrap-kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Join the hub with this kubeconfig, which `lamina clusters token` prints, unless --hub-kubeconfig "
+    "exists; the client certificate is renewed while the agent runs.",
 )
 @click.option("--hub-context", metavar="NAME", default="", help="Context of the hub's kubeconfig.")
 @click.option("--join", is_flag=True, help="Register the cluster with the hub and accept it, if necessary.")
@@ -104,6 +112,7 @@ def agent(
     cluster: str,
     hub_kubeconfig: Path,
     hub_context: str,
+    bootstrap_kubeconfig: Path | None,
     kubeconfig: Path | None,
     context: str,
     **flags: Any,
@@ -119,20 +128,55 @@ def agent(
 
     from lamina.logs import log
 
-    hub, access = read_kubeconfig(hub_kubeconfig, hub_context, hint=_HUB), load_access(kubeconfig, context)
+    if bootstrap_kubeconfig is not None and (flags["join"] or hub_context):
+        raise click.UsageError("--bootstrap-kubeconfig is used instead of --join and --hub-context")
+    bootstrap = read_kubeconfig(bootstrap_kubeconfig, hint=_BOOTSTRAP) if bootstrap_kubeconfig else None
+    hub = None if bootstrap else read_kubeconfig(hub_kubeconfig, hub_context, hint=_HUB)
+    access = load_access(kubeconfig, context)
     check_secure(flags)
     log.configure(run_flags.log_level(flags), run_flags.log_format(flags))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(cluster, hub, access, flags))
+        if bootstrap is not None:
+            hub = runner.run(_joined(cluster, bootstrap, hub_kubeconfig, access))
+        if hub is not None:
+            renewed = hub_kubeconfig if bootstrap is not None else None
+            runner.run(_serve(cluster, hub, access, flags, renewed))
 
 
-async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags.Flags) -> None:
-    """Run an agent until SIGINT or SIGTERM."""
+async def _joined(name: str, bootstrap: Access, hub_kubeconfig: Path, access: Access) -> Access | None:
+    """Join the hub unless the cluster has joined, and return the access to it; None after SIGINT or SIGTERM."""
+    from lamina.client.client import Client
+    from lamina.client.transport.http import HttpTransport
+    from lamina.control_plane import install, join
+    from lamina.families import registry
+
+    store, stop = join.Store(hub_kubeconfig), stop_event()
+    if not join.is_joined(store, datetime.now(UTC)):
+        hub = Client(HttpTransport(bootstrap))
+
+        async def obtain() -> None:
+            await install.wait_reachable(hub)
+            await join.obtain(registry.agents(), hub, name, access.server, store)
+            store.write(bootstrap)
+
+        try:
+            if not await run_unless(stop, obtain()):
+                return None
+        finally:
+            await hub.close()
+    return read_kubeconfig(hub_kubeconfig)
+
+
+async def _serve(
+    name: str, hub_access: Access, access: Access, flags: run_flags.Flags, renewed: Path | None
+) -> None:
+    """Run an agent until SIGINT or SIGTERM; `renewed` is the kubeconfig whose client certificate it renews."""
     from lamina.client.client import Client
     from lamina.client.transport.http import HttpTransport
     from lamina.clock import WallClock
     from lamina.control_plane import hub as control_plane_hub
     from lamina.control_plane import install
+    from lamina.control_plane.join import Store, keep_renewed
     from lamina.core.model.agents import AgentSpec
     from lamina.families import registry
     from lamina.logs import log
@@ -174,7 +218,10 @@ async def _serve(name: str, hub_access: Access, access: Access, flags: run_flags
             metrics.is_ready = True
             text = f"lamina is the agent of {name} on {access.server}, for {hub_access.server}"
             log.announce(text, "started", cluster=name, server=access.server, hub=hub_access.server)
-        await run_until(stop, manager, (running,))
+        tasks = [running]
+        if renewed is not None and Store(renewed).lifetime() is not None:
+            tasks.append(asyncio.create_task(keep_renewed(agents, hub, name, Store(renewed))))
+        await run_until(stop, manager, tasks)
 
 
 def _options(flags: run_flags.Flags) -> AgentOptions:

@@ -1,17 +1,20 @@
-"""`lamina clusters`: adds, lists and removes clusters of the running server."""
+"""`lamina clusters`: adds, lists and removes clusters of the running server, and admits clusters to a hub."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from lamina.cli.options.cluster_flags import server_options, with_client
+from lamina.cli.options import run_flags
+from lamina.cli.options.cluster_flags import cluster_options, load_access, server_options, with_client
 from lamina.cli.output.tables import table
 from lamina.cli.server_records import find_server
 from lamina.client.client import Client
-from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.kubeconfig.write import kubeconfig_text
 from lamina.errors import SettingsError
 from lamina.objects import names
 
@@ -21,10 +24,11 @@ _FIRST = "lamina"
 @click.group()
 def clusters() -> None:
     """
-    Add, list and remove clusters of the running server.
+    Manage the clusters of the running server, and those that join a hub.
 
-    Each cluster has its own objects, kinds and administrator, and a context in
-    the server's kubeconfig.
+    `list`, `add` and `remove` are for the clusters of a server of `lamina up`: each
+    has its own objects, kinds and administrator, and a context in the server's
+    kubeconfig. `token`, `accept` and `detach` are for the clusters of any hub.
     """
 
 
@@ -66,6 +70,127 @@ def remove(data: Path | None, port: int, cluster_names: tuple[str, ...], yes: bo
     for name, path in paths.items():
         _request(data, port, "DELETE", path)
         click.echo(f"cluster {name} removed", err=True)
+
+
+@clusters.command()
+@click.option(
+    "--ttl",
+    type=run_flags.TIME,
+    metavar="TIME",
+    default="1h",
+    show_default=True,
+    help="Lifetime of the token.",
+)
+@click.option(
+    "-o",
+    "output",
+    type=click.Choice(["kubeconfig", "token"]),
+    default="kubeconfig",
+    show_default=True,
+    help="Print a kubeconfig with the token, or the token alone.",
+)
+@cluster_options
+def token(ttl: float, output: str, kubeconfig: Path | None, context: str) -> None:
+    """
+    Print a bootstrap kubeconfig for clusters that are to join the hub.
+
+    Its token allows a cluster to register itself and to request a client
+    certificate. Creates the service account and the role of the token first.
+    """
+    from lamina.control_plane.membership import bootstrap_token
+    from lamina.families import registry
+
+    access = load_access(kubeconfig, context)
+    issued = with_client(access, lambda hub: bootstrap_token(registry.agents(), hub, int(ttl)))
+    if output == "token":
+        click.echo(issued)
+        return
+    limited = Access(
+        server=access.server,
+        authority=access.authority,
+        insecure=access.insecure,
+        tls_name=access.tls_name,
+        token=issued,
+    )
+    click.echo(kubeconfig_text(limited, "bootstrap"), nl=False)
+    click.echo(
+        "on the cluster: lamina agent --cluster NAME --bootstrap-kubeconfig FILE --hub-kubeconfig hub.kubeconfig\n"
+        "then on the hub: lamina clusters accept NAME",
+        err=True,
+    )
+
+
+@clusters.command()
+@click.argument("cluster_names", nargs=-1, required=True, metavar="NAME...")
+@cluster_options
+def accept(cluster_names: tuple[str, ...], kubeconfig: Path | None, context: str) -> None:
+    """
+    Accept clusters that have asked to join the hub.
+
+    Creates the namespace and the roles of a cluster's agent, sets
+    hubAcceptsClient, and approves the agent's certificate signing requests.
+    """
+    access = load_access(kubeconfig, context)
+    for name in cluster_names:
+        _path(name)
+        approved = _accept(access, name)
+        requests = f"approved {', '.join(approved)}" if approved else "no request is waiting for approval"
+        click.echo(f"cluster {name} accepted: {requests}", err=True)
+
+
+def _accept(access: Access, name: str) -> Sequence[str]:
+    from lamina.control_plane import membership
+    from lamina.families import registry
+
+    return with_client(access, lambda hub: membership.accept(registry.agents(), hub, name))
+
+
+@clusters.command()
+@click.argument("cluster_names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--force", is_flag=True, help="Do not wait for the agent: objects of works stay on the cluster."
+)
+@click.option(
+    "--timeout",
+    "seconds",
+    type=run_flags.TIME,
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="How long to wait until the agent has removed the objects of its works.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@cluster_options
+def detach(
+    cluster_names: tuple[str, ...],
+    force: bool,
+    seconds: float,
+    yes: bool,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """
+    Detach clusters from the hub.
+
+    Deletes a cluster and its works, waits until its agent has removed their
+    objects, and deletes its namespace, its roles and its requests.
+    """
+    if not yes:
+        click.confirm(f"Detach {', '.join(cluster_names)} from the hub?", abort=True, err=True)
+    access = load_access(kubeconfig, context)
+    for name in cluster_names:
+        _detach(access, name, force, seconds)
+        click.echo(f"cluster {name} detached", err=True)
+
+
+def _detach(access: Access, name: str, force: bool, seconds: float) -> None:
+    from lamina.control_plane import membership
+    from lamina.families import registry
+
+    with_client(
+        access,
+        lambda hub: membership.detach(registry.agents(), hub, name, force=force, seconds=seconds),
+    )
 
 
 def _path(name: str) -> str:

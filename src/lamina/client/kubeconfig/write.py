@@ -27,6 +27,20 @@ _CURRENT = "current-context:"
 _SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
+def kubeconfig_text(access: Access, name: str) -> str:
+    """Return a kubeconfig with one context."""
+    context = {"cluster": name, "user": name, "namespace": access.namespace}
+    return _text(
+        {
+            **_HEAD,
+            "clusters": [{"name": name, "cluster": _cluster(access)}],
+            "users": [{"name": name, "user": _user(access)}],
+            "contexts": [{"name": name, "context": context}],
+            "current-context": name,
+        }
+    )
+
+
 class _Existing(Struct, frozen=True):
     """The parts of an existing file that are kept: current context, namespaces of our contexts, foreign entries."""
 
@@ -179,6 +193,8 @@ def _user(access: Access) -> dict[str, Any]:
     user = {
         "client-certificate-data": _encoded(access.certificate),
         "client-key-data": _encoded(access.key),
+        "client-certificate": str(access.certificate_file or ""),
+        "client-key": str(access.key_file or ""),
         "token": access.token,
         "tokenFile": str(access.token_file) if access.token_file else "",
         "username": access.username,

@@ -56,6 +56,41 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     options: AgentOptions = AgentOptions()
 
 
+class JoinStep(Struct, frozen=True, kw_only=True):
+    """The next step of a cluster that joins a hub: what is created there, what it waits for, or its certificate."""
+
+    creates: tuple[Made, ...] = ()
+    certificate: bytes = b""
+    because: str = ""
+    refused: str = ""
+    """Why the hub will issue no certificate for this request."""
+
+
+class Joining(Struct, frozen=True, kw_only=True):
+    """
+    How a cluster joins a hub without an administrator's credentials.
+
+    The cluster registers itself and requests a client certificate with a bootstrap
+    token; an administrator of the hub approves the request and accepts the cluster.
+    """
+
+    bootstrap: tuple[Made, ...]
+    """The objects of the bootstrap token on the hub; the last of them is its ServiceAccount."""
+    step: Callable[[str, str, bytes, Obj | None, Obj | None], JoinStep]
+    """
+    The next step of a cluster of that name and address with a request in PEM, given the cluster
+    and the CertificateSigningRequest on the hub, where they exist.
+    """
+    requests: Callable[[str], str]
+    """The label selector of the requests for a cluster."""
+    mismatch: Callable[[str, Obj], str]
+    """Why a request is not one for the agent of that cluster; empty if it is one."""
+    grants: Callable[[str], tuple[Made, ...]]
+    """The objects that an accepted cluster has on the hub: its namespace, roles and bindings of its agent."""
+    acceptance: Callable[[Obj], Made]
+    """The patch with which a hub accepts a cluster."""
+
+
 class Agents(Struct, frozen=True, kw_only=True):
     """How clusters are registered with a family's hub, and the agent that runs for each."""
 
@@ -86,6 +121,7 @@ class Agents(Struct, frozen=True, kw_only=True):
     """The user name and the groups of the agent of a cluster on its hub."""
     local_user: tuple[str, tuple[str, ...]]
     """The user name and the groups of an agent on its own cluster."""
+    joining: Joining
     rights: Callable[[str], tuple[Rights, Rights]]
     """What an agent needs on its hub: cluster-wide, and in the namespace of its cluster."""
     local_rights: str

@@ -25,6 +25,9 @@ CLUSTER_SET_BINDING = GroupKind(CLUSTER_GROUP, "ManagedClusterSetBinding")
 CLUSTER_CLAIM = GroupKind(CLUSTER_GROUP, "ClusterClaim")
 SCORE = GroupKind(CLUSTER_GROUP, "AddOnPlacementScore")
 
+CLUSTER_NAME = "open-cluster-management.io/cluster-name"
+"""On certificate signing requests: the cluster whose agent has sent it."""
+
 OWNER = f"{WORK_GROUP}/manifestworkreplicaset"
 """On works and revisions: `<namespace>.<name>` of the replica set."""
 OWNER_HASH = f"{WORK_GROUP}/ownerkey-hash"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lamina.core import csr
 from lamina.core.rbac import Rights
 from lamina.core.rollout.revision_object import CONTROLLER_REVISION
 from lamina.families.manifestwork.agent.labels import APPLIED_CLEANUP, WORK_CLEANUP
@@ -60,6 +61,10 @@ def _registering() -> Rights:
     needed.add(CLUSTER_GROUP, ("managedclustersets",), ("create",))
     needed.add("", ("namespaces",), (*_READ, "create"))
     needed.add(LEASE.group, ("leases",), (*_READ, "create"))
+    # Renewals of the certificates of agents are approved.
+    needed.add(csr.REQUEST.group, ("certificatesigningrequests",), _READ)
+    needed.add(csr.REQUEST.group, ("certificatesigningrequests/approval",), ("update",))
+    needed.add(csr.REQUEST.group, ("signers",), ("approve",), names=(csr.CLIENT_SIGNER,))
     return needed
 
 

@@ -92,6 +92,13 @@ def certificate_identity(certificate: bytes) -> Identity | None:
     return x509.certificate_identity(certificate)
 
 
+def sign_client_certificate(authority: Pair, request: bytes, seconds: int | None = None) -> bytes:
+    """Return the client certificate for a request, both in PEM; it is valid for a year at most."""
+    from lamina.server.tls import x509
+
+    return x509.sign_client_certificate(authority, request, seconds)
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Write a file with mode 0600 atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

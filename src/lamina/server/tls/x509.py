@@ -96,6 +96,35 @@ def _make_leaf(
     _save(pair, builder.sign(signer, hashes.SHA256()), key)
 
 
+def sign_client_certificate(authority: Pair, request: bytes, seconds: int | None) -> bytes:
+    """Return the client certificate for a request, both in PEM; it is valid for a year at most."""
+    issuer = x509.load_pem_x509_certificate(authority.certificate_pem)
+    signer = serialization.load_pem_private_key(authority.key_pem, None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    wanted = x509.load_pem_x509_csr(request)
+    lifetime = datetime.timedelta(days=_LEAF_DAYS)
+    if seconds is not None:
+        lifetime = min(lifetime, datetime.timedelta(seconds=seconds))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(wanted.subject)
+        .issuer_name(issuer.subject)
+        .public_key(wanted.public_key())
+        .serial_number(x509.random_serial_number())
+        # As kube-controller-manager, which allows for clocks that differ.
+        .not_valid_before(_now() - datetime.timedelta(minutes=5))
+        .not_valid_after(min(_now() + lifetime, issuer.not_valid_after_utc))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+        )
+        .sign(signer, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,

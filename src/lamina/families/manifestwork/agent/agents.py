@@ -5,6 +5,7 @@ from __future__ import annotations
 from lamina.core.model.agents import Agents, AgentSpec, SimulatedAgents, SimulatedFleet
 from lamina.core.model.controller import AnyController
 from lamina.families.manifestwork.agent.controller import agent
+from lamina.families.manifestwork.agent.joining import joining
 from lamina.families.manifestwork.agent.labels import HUB, WORK_CLEANUP, hub_hash
 from lamina.families.manifestwork.crds.bundle import spoke_definitions
 from lamina.families.manifestwork.labels import (
@@ -17,6 +18,7 @@ from lamina.families.manifestwork.placement.managedcluster import (
     lease_ref,
     registration,
 )
+from lamina.families.manifestwork.placement.renewals import group_of
 from lamina.families.manifestwork.rbac import agent_rights
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
@@ -45,6 +47,7 @@ def agents() -> Agents:
             "system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa",
             ("system:masters", "system:serviceaccounts", "system:authenticated"),
         ),
+        joining=joining(),
         rights=agent_rights,
         local_rights=(
             "what its manifests need, and appliedmanifestworks, clusterclaims and nodes; "
@@ -77,7 +80,7 @@ def addresses(cluster: Obj) -> tuple[str, ...]:
 
 
 def _hub_user(cluster: str) -> tuple[str, tuple[str, ...]]:
-    group = f"system:open-cluster-management:{cluster}"
+    group = group_of(cluster)
     return f"{group}:lamina", (
         group,
         "system:open-cluster-management:managed-clusters",

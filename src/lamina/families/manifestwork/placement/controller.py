@@ -20,6 +20,7 @@ from lamina.families.manifestwork.labels import (
 from lamina.families.manifestwork.placement.clusterset import BINDINGS, DEFAULT_SETS, SETS
 from lamina.families.manifestwork.placement.managedcluster import CLUSTERS
 from lamina.families.manifestwork.placement.plan import plan
+from lamina.families.manifestwork.placement.renewals import RENEWALS
 from lamina.families.manifestwork.placement.view import View, gather
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
@@ -76,5 +77,5 @@ PLACEMENTS: Controller[View] = Controller(
 
 def controllers(*, schedules: bool, registers: bool) -> tuple[AnyController, ...]:
     """Return the controllers that select clusters, and those that register clusters and their sets."""
-    registering = (CLUSTERS, DEFAULT_SETS, SETS, BINDINGS) if registers else ()
+    registering = (CLUSTERS, RENEWALS, DEFAULT_SETS, SETS, BINDINGS) if registers else ()
     return (*((PLACEMENTS,) if schedules else ()), *registering)

@@ -1,0 +1,148 @@
+"""
+The administrator's side of joining a hub: the bootstrap token, the acceptance of a cluster, and its end.
+
+What a cluster is granted, and which requests are those of its agent, is decided by the
+family's `Joining` value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from lamina.client.client import Client
+from lamina.control_plane.hub import leave
+from lamina.core import csr
+from lamina.core.model.agents import Agents
+from lamina.errors import MethodNotAllowed, NotFound, SettingsError, UnknownKind
+from lamina.objects import meta
+from lamina.objects.types import Ref
+
+_REQUESTS = csr.REQUEST_VERSION, csr.REQUEST.kind
+_POLL = 0.5
+_MANAGER = "lamina"
+
+
+async def bootstrap_token(agents: Agents, hub: Client, seconds: int) -> str:
+    """Return a token with which clusters may ask to join, and nothing else."""
+    await _check_hub(agents, hub)
+    for obj in agents.joining.bootstrap:
+        await hub.apply(obj, manager=_MANAGER, force=True)
+    account = meta.ref(agents.joining.bootstrap[-1])
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": seconds},
+    }
+    try:
+        issued = await hub.post(account, body, subresource="token")
+    except (NotFound, MethodNotAllowed):
+        raise SettingsError(
+            "this server issues no tokens of service accounts",
+            hint="the embedded server has none: use its kubeconfig as the bootstrap kubeconfig",
+        ) from None
+    return str(issued["status"]["token"])
+
+
+async def accept(agents: Agents, hub: Client, name: str) -> Sequence[str]:
+    """
+    Accept a cluster: grant its agent its rights, and approve its requests; return the names of these requests.
+
+    A request for anything but the user and the groups of this cluster is an error, and
+    nothing is approved.
+    """
+    await _check_hub(agents, hub)
+    try:
+        cluster = await hub.get(agents.cluster(name))
+    except NotFound:
+        raise SettingsError(
+            f"cluster {name!r} has not asked to join",
+            hint=f"start `lamina agent --cluster {name} --bootstrap-kubeconfig FILE` on it",
+        ) from None
+    found = (await hub.list(_REQUESTS, labels=agents.joining.requests(name))).items
+    pending = [one for one in found if csr.is_pending(one)]
+    for request in pending:
+        if wrong := agents.joining.mismatch(name, request):
+            raise SettingsError(
+                f"request {meta.name(request)} is not one for the agent of {name}: {wrong}",
+                hint=f"deny it with `kubectl certificate deny {meta.name(request)}`",
+            )
+    for obj in agents.joining.grants(name):
+        await hub.apply(obj, manager=_MANAGER, force=True)
+    if not agents.is_accepted(cluster):
+        await hub.patch(meta.ref(cluster), agents.joining.acceptance(cluster))
+    # Last: the certificate is of use once its rights are there.
+    for request in pending:
+        await hub.update(
+            csr.approved(request, reason="LaminaAccepted", message="accepted by lamina clusters accept"),
+            subresource="approval",
+        )
+    return [meta.name(one) for one in pending]
+
+
+async def detach(agents: Agents, hub: Client, name: str, *, force: bool, seconds: float) -> None:
+    """
+    Remove a cluster from its hub, once its agent has removed the objects of its works.
+
+    With `force` works are released without that, and their objects stay on the cluster.
+    """
+    await _check_hub(agents, hub)
+    # A detachment that was interrupted has left the roles.
+    if not [ref for ref in (agents.cluster(name), *_granted(agents, name)) if await _exists(hub, ref)]:
+        raise SettingsError(f"cluster {name!r} is not registered with the hub")
+    # First: no further work is created for a cluster that is not registered.
+    with suppress(NotFound):
+        await hub.delete(agents.cluster(name))
+    for work in (await hub.list(agents.assigned, name)).items:
+        with suppress(NotFound):
+            await hub.delete(meta.ref(work))
+    if not force:
+        await _wait_removed(agents, hub, name, seconds)
+    await leave(agents, hub, name)
+    for ref in _granted(agents, name):
+        with suppress(NotFound):
+            await hub.delete(ref)
+    for request in (await hub.list(_REQUESTS, labels=agents.joining.requests(name))).items:
+        with suppress(NotFound):
+            await hub.delete(meta.ref(request))
+
+
+async def _exists(hub: Client, ref: Ref) -> bool:
+    try:
+        await hub.get(ref)
+    except NotFound:
+        return False
+    return True
+
+
+def _granted(agents: Agents, name: str) -> list[Ref]:
+    """Return what a cluster was granted, without its namespace, which is deleted if the hub made it."""
+    return [
+        ref for obj in reversed(agents.joining.grants(name)) if (ref := meta.ref(obj)).kind != "Namespace"
+    ]
+
+
+async def _wait_removed(agents: Agents, hub: Client, name: str, seconds: float) -> None:
+    """Wait until no work of a cluster is left; SettingsError names those that are."""
+    for _ in range(max(round(seconds / _POLL), 1)):
+        left = (await hub.list(agents.assigned, name)).items
+        if not left:
+            return
+        await asyncio.sleep(_POLL)
+    names = ", ".join(map(meta.name, left))
+    raise SettingsError(
+        f"the agent of {name} has not removed {len(left)} works within {seconds:g}s: {names}",
+        hint="start the agent, or use --force to leave their objects on the cluster",
+    )
+
+
+async def _check_hub(agents: Agents, hub: Client) -> None:
+    ref = agents.cluster("any")
+    try:
+        await hub.kind(ref.api_version, ref.kind)
+    except UnknownKind:
+        raise SettingsError(
+            f"the server is no hub: it serves no {ref.kind}",
+            hint=f"make it one with `lamina run --families {agents.family}`",
+        ) from None

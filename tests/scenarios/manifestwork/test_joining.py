@@ -1,0 +1,170 @@
+"""A cluster joins a hub with a bootstrap token, and no administrator's credentials are on it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from lamina.client.client import Client
+from lamina.client.kubeconfig.read import Access, read_kubeconfig
+from lamina.client.transport.http import HttpTransport
+from lamina.clock import WallClock
+from lamina.control_plane.join import Store, client_request, obtain
+from lamina.control_plane.membership import accept, bootstrap_token, detach
+from lamina.core import csr
+from lamina.core.model.agents import Agents
+from lamina.errors import Forbidden, NotFound, SettingsError
+from lamina.families.manifestwork.placement.managedcluster import cluster_ref
+from lamina.families.manifestwork.placement.renewals import RENEWALS
+from lamina.families.registry import agents as family_agents
+from lamina.objects import meta
+from lamina.objects.types import Ref
+from lamina.runtime.controller.manager import Manager
+from lamina.testing.waiting import eventually
+from tests.bed.fixtures import chosen_server
+from tests.scenarios.manifestwork.agents import spoke
+from tests.scenarios.manifestwork.stage import TIMEOUT, Stage
+from tests.unit.families.manifestwork.agent.story import config_map
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+AGENTS: Agents = family_agents()
+REQUESTS = csr.REQUEST_VERSION, csr.REQUEST.kind
+
+
+@asynccontextmanager
+async def as_user(access: Access) -> AsyncIterator[Client]:
+    client = Client(HttpTransport(access))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def renewing(stage: Stage) -> AsyncIterator[None]:
+    """A hub that approves renewals."""
+    manager = Manager(stage.client, [RENEWALS], WallClock())
+    task = asyncio.create_task(manager.run())
+    await manager.ready()
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def bootstrap(stage: Stage, admin: Access) -> Access:
+    """Return the access of a cluster that is to join; the embedded server issues no tokens."""
+    if chosen_server() != "real":
+        with pytest.raises(SettingsError, match="issues no tokens"):
+            await bootstrap_token(AGENTS, stage.client, 3600)
+        return admin
+    token = await bootstrap_token(AGENTS, stage.client, 3600)
+    return Access(server=admin.server, authority=admin.authority, token=token)
+
+
+async def until_requested(stage: Stage, name: str, joining: asyncio.Task[None]) -> None:
+    async def is_requested() -> bool:
+        if joining.done():
+            await joining
+        return bool((await stage.client.list(REQUESTS, labels=AGENTS.joining.requests(name))).items)
+
+    await eventually(is_requested)
+
+
+async def test_a_cluster_joins_once_it_is_accepted_and_renews_its_certificate_by_itself(
+    stage: Stage, kubeconfig: Path, tmp_path: Path
+) -> None:
+    name, store = stage.cluster("east"), Store(tmp_path / "hub.kubeconfig")
+    way = await bootstrap(stage, read_kubeconfig(kubeconfig))
+    async with as_user(way) as hub:
+        joining = asyncio.create_task(obtain(AGENTS, hub, name, "https://east", store))
+        await until_requested(stage, name, joining)
+        assert store.lifetime() is None and not joining.done()
+        assert not AGENTS.is_accepted(await stage.client.get(cluster_ref(name)))
+        if chosen_server() == "real":
+            with pytest.raises(Forbidden):
+                await hub.list(("v1", "Secret"), "default")
+            with pytest.raises(Forbidden):
+                await hub.patch(cluster_ref(name), {"spec": {"hubAcceptsClient": True}})
+
+        assert len(await accept(AGENTS, stage.client, name)) == 1
+        async with asyncio.timeout(TIMEOUT):
+            await joining
+    store.write(way)
+
+    access = read_kubeconfig(store.kubeconfig)
+    assert access.token == "" and store.kubeconfig.stat().st_mode & 0o077 == 0
+    async with as_user(access) as hub, spoke(name, stage.client, WallClock(), way=hub) as east:
+        await east.want(config_map(a="1"))
+        await east.until_applied()
+        if chosen_server() == "real":
+            with pytest.raises(Forbidden):
+                await hub.get(cluster_ref("another"))
+
+        first = store.certificate.read_bytes()
+        async with renewing(stage), asyncio.timeout(TIMEOUT):
+            await obtain(AGENTS, hub, name, "", store)
+        assert store.certificate.read_bytes() != first
+
+        await detach(AGENTS, stage.client, name, force=False, seconds=TIMEOUT)
+        with pytest.raises(NotFound):
+            await east.client.get(Ref("v1", "ConfigMap", "default", "cm1"))
+
+    for ref in (cluster_ref(name), *(meta.ref(one) for one in AGENTS.joining.grants(name)[1:])):
+        with pytest.raises(NotFound):
+            await stage.client.get(ref)
+    assert not (await stage.client.list(REQUESTS, labels=AGENTS.joining.requests(name))).items
+
+
+async def test_a_request_for_another_user_is_not_approved(stage: Stage) -> None:
+    name = stage.cluster("east")
+    stage.made.append(cluster_ref(name))
+    await stage.client.create(
+        AGENTS.joining.step(name, "", b"", None, None).creates[0],
+    )
+    asked = client_request("system:admin", ("auditors",))
+    made = await stage.client.create(
+        csr.request_client_certificate(
+            f"{name}-", asked.pem, {"open-cluster-management.io/cluster-name": name}
+        )
+    )
+    stage.made.append(meta.ref(made))
+
+    with pytest.raises(SettingsError, match="it is for the user system:admin"):
+        await accept(AGENTS, stage.client, name)
+
+    assert csr.is_pending(await stage.client.get(meta.ref(made)))
+    assert not AGENTS.is_accepted(await stage.client.get(cluster_ref(name)))
+
+
+async def test_a_refused_request_ends_the_join_and_says_why(
+    stage: Stage, kubeconfig: Path, tmp_path: Path
+) -> None:
+    name, store = stage.cluster("east"), Store(tmp_path / "hub.kubeconfig")
+    stage.made.append(cluster_ref(name))
+    async with as_user(await bootstrap(stage, read_kubeconfig(kubeconfig))) as hub:
+        joining = asyncio.create_task(obtain(AGENTS, hub, name, "", store))
+        await until_requested(stage, name, joining)
+        (asked,) = (await stage.client.list(REQUESTS, labels=AGENTS.joining.requests(name))).items
+        denied = {"type": "Denied", "status": "True", "reason": "No", "message": "an unknown cluster"}
+        await stage.client.update({**asked, "status": {"conditions": [denied]}}, subresource="approval")
+        stage.made.append(meta.ref(asked))
+
+        with pytest.raises(SettingsError, match="Denied: an unknown cluster"):
+            async with asyncio.timeout(TIMEOUT):
+                await joining
+    assert not store.key.exists()
+
+
+async def test_a_cluster_that_has_not_asked_is_not_accepted_and_one_that_is_none_is_not_detached(
+    stage: Stage,
+) -> None:
+    name = stage.cluster("east")
+    with pytest.raises(SettingsError, match="has not asked to join"):
+        await accept(AGENTS, stage.client, name)
+    with pytest.raises(SettingsError, match="is not registered with the hub"):
+        await detach(AGENTS, stage.client, name, force=True, seconds=1)
