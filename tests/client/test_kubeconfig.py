@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from lamina.client.kubeconfig.exec_plugin import ExecPlugin
 from lamina.client.kubeconfig.read import Access, in_cluster, read_kubeconfig
-from lamina.client.kubeconfig.write import write_kubeconfig
+from lamina.client.kubeconfig.write import kubeconfig_text, write_kubeconfig
 from lamina.errors import SettingsError
 
 V1 = "client.authentication.k8s.io/v1"
@@ -73,6 +73,15 @@ def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, 
     write_kubeconfig(file, access)
 
     assert read_kubeconfig(file) == replace(access, user="lamina")
+
+
+def test_a_kubeconfig_that_is_printed_is_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    access = Access(server="https://a", authority=b"CA", token="t", user="bootstrap")
+
+    file.write_text(kubeconfig_text(access, "bootstrap"))
+
+    assert read_kubeconfig(file) == access
 
 
 def test_a_kubeconfig_is_for_its_owners_eyes_only(tmp_path: Path) -> None:

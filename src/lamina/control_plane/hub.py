@@ -83,7 +83,7 @@ async def check_known(agents: Agents, hub: Client, name: str, server: str) -> No
     except NotFound:
         raise SettingsError(
             f"cluster {name!r} is not registered with the hub at {server}",
-            hint="register and accept it with --join, if you may",
+            hint="register and accept it with --join, if you may, or ask to join with --bootstrap-kubeconfig",
         ) from None
     if not agents.is_accepted(known):
         log.warning("the hub has not accepted this cluster yet", cluster=name)

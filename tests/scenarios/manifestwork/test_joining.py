@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import Access, read_kubeconfig
 from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
-from lamina.control_plane.join import Store, client_request, obtain
+from lamina.control_plane.join import Store, client_request, is_joined, obtain
 from lamina.control_plane.membership import accept, bootstrap_token, detach
 from lamina.core import csr
 from lamina.core.model.agents import Agents
@@ -54,6 +58,27 @@ async def renewing(stage: Stage) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+def old_certificate() -> bytes:
+    """Return a certificate that is still valid for an hour, of the eleven that it was issued for."""
+    key, now, name = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC), x509.Name([])
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=10))
+        .not_valid_after(now + timedelta(hours=1))
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+
+
+def is_fresh(store: Store) -> bool:
+    lifetime = store.lifetime()
+    return lifetime is not None and lifetime.renews > datetime.now(UTC)
 
 
 async def bootstrap(stage: Stage, admin: Access) -> Access:
@@ -158,6 +183,17 @@ async def test_a_refused_request_ends_the_join_and_says_why(
             async with asyncio.timeout(TIMEOUT):
                 await joining
     assert not store.key.exists()
+
+
+async def test_a_cluster_has_joined_while_its_certificate_is_valid(tmp_path: Path) -> None:
+    store, now = Store(tmp_path / "hub.kubeconfig"), datetime.now(UTC)
+    assert not is_joined(store, now)
+
+    store.write(Access(server="https://hub", token="t"))
+    assert is_joined(store, now), "an administrator may have written it, with other credentials"
+    store.write_pair(old_certificate(), b"key")
+    assert is_joined(store, now) and not is_joined(store, now + timedelta(hours=2))
+    assert read_kubeconfig(store.kubeconfig).certificate_file == store.certificate
 
 
 async def test_a_cluster_that_has_not_asked_is_not_accepted_and_one_that_is_none_is_not_detached(
