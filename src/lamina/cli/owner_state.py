@@ -63,6 +63,6 @@ async def _wait(client: Client, owner: Ref, seen: list[OwnerStatus], seconds: fl
             done.set()
 
     async with at_most(seconds, lambda: sentence(seen[-1])):
-        await report_owners(client, report, done)
+        await report_owners(client, report, done, owner.namespace)
     if deleted.is_set():
         raise LaminaError(f"{owner} was deleted before it was {State.HEALTHY}")

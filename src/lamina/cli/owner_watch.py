@@ -13,15 +13,19 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from lamina.cli.output.rollout_status import elsewhere
 from lamina.client.client import Client
 from lamina.clock import WallClock
 from lamina.core.model.controller import AnyController, Controller, Source, Watch, no_keys
 from lamina.core.model.family import Family
 from lamina.core.model.plan import NOTHING, Plan
-from lamina.core.model.queries import Answers, Query
+from lamina.core.model.queries import Answers, Query, Refused
+from lamina.core.model.refused_reads import Refusals
 from lamina.core.model.world import Change, World
 from lamina.core.rollout.owner_status import OwnerStatus
+from lamina.core.rollout.readable_status import readable_status, reported_status
 from lamina.families.registry import chosen
+from lamina.objects.kinds import Kinds
 from lamina.objects.types import Ref
 from lamina.runtime.controller.manager import Manager
 
@@ -29,11 +33,18 @@ Report = Callable[[Ref, OwnerStatus | None], None]
 """Called with an owner and its status; with None once it is deleted."""
 
 
-async def report_owners(client: Client, report: Report, done: asyncio.Event) -> None:
-    """Report the status of each owner, at first and at each change, until `done` is set."""
-    families = chosen("all")
-    sources = [_observed(family, source, report) for family in families for source in family.sources]
-    fixed = [one for family in families for one in _observers(family, family.controllers, (), report)]
+Narrow = Callable[[Watch], Watch]
+
+
+async def report_owners(client: Client, report: Report, done: asyncio.Event, namespace: str = "") -> None:
+    """
+    Report the status of each owner, at first and at each change, until `done` is set.
+
+    With a namespace, objects of other namespaces are watched only where they belong to owners there.
+    """
+    families, narrow = chosen("all"), _narrowed(await client.discover(), namespace)
+    sources = [_observed(family, source, report, narrow) for family in families for source in family.sources]
+    fixed = [one for family in families for one in _observers(family, family.controllers, (), report, narrow)]
     watching = asyncio.create_task(Manager(client, fixed, clock=WallClock(), sources=sources).run())
     ending = asyncio.create_task(done.wait())
     try:
@@ -46,11 +57,27 @@ async def report_owners(client: Client, report: Report, done: asyncio.Event) -> 
         await asyncio.gather(watching, ending, return_exceptions=True)
 
 
-def _observed(family: Family, source: Source, report: Report) -> Source:
+def _narrowed(kinds: Kinds, namespace: str) -> Narrow:
+    """Return the function that narrows a watch to a namespace, unless it is of what is elsewhere."""
+    away = frozenset(elsewhere())
+    others = [kind for kind in kinds if kind.group_kind in away]
+
+    def narrow(watch: Watch) -> Watch:
+        if not namespace or watch.namespace or any(map(watch.selects, others)):
+            return watch
+        return replace(watch, namespace=namespace)
+
+    return narrow
+
+
+def _observed(family: Family, source: Source, report: Report, narrow: Narrow) -> Source:
     """Return a source of observers: one for each controller of the source."""
     return replace(
         source,
-        controllers=lambda world: _observers(family, source.controllers(world), source.watches, report),
+        watches=tuple(map(narrow, source.watches)),
+        controllers=lambda world: _observers(
+            family, source.controllers(world), source.watches, report, narrow
+        ),
     )
 
 
@@ -64,17 +91,17 @@ def _with_itself(watch: Watch) -> Watch:
 
 
 def _observers(
-    family: Family, running: Sequence[AnyController], more: Sequence[Watch], report: Report
+    family: Family, running: Sequence[AnyController], more: Sequence[Watch], report: Report, narrow: Narrow
 ) -> tuple[AnyController, ...]:
     """Return controllers with the same keys as those that run, the watches of all of them, and an empty plan."""
     watches = [*more, *(watch for controller in running for watch in controller.watches)]
-    cached = tuple(replace(watch, enqueue=no_keys) for watch in watches)
+    cached = tuple(replace(narrow(watch), enqueue=no_keys) for watch in watches)
 
     def status_of(seen: tuple[World, Ref], answers: Answers) -> OwnerStatus | tuple[Query, ...] | None:
         world, ref = seen
-        if family.live_status is None:
-            return family.owner_status(world, ref)
-        return family.live_status(world, ref, answers)
+        is_refused = any(isinstance(answer, Refused) for answer in answers.known.values())
+        # Objects in all namespaces are followed: a user of one namespace sees what revisions report of them.
+        return (reported_status if is_refused else readable_status)(family, world, ref, answers, Refusals())
 
     def queries(seen: tuple[World, Ref], answers: Answers) -> tuple[Query, ...]:
         found = status_of(seen, answers)
@@ -89,7 +116,7 @@ def _observers(
     return tuple(
         Controller(
             name=controller.name,
-            watches=(*map(_with_itself, controller.watches), *cached),
+            watches=(*(_with_itself(narrow(watch)) for watch in controller.watches), *cached),
             gather=lambda world, ref: (world, ref),
             queries=queries,
             plan=plan,

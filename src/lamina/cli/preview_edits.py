@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from lamina.cli.output.rollout_status import not_readable
 from lamina.client.client import Client
 from lamina.core.model.controller import Watch, no_keys, only
 from lamina.core.model.edited_world import EditedWorld
@@ -12,6 +13,7 @@ from lamina.core.model.effects import Ask
 from lamina.core.model.family import Family
 from lamina.core.model.queries import Answer, Follow, Found, Listed, Query, Read, ReadAll
 from lamina.core.model.query_rounds import decided
+from lamina.core.model.refused_reads import RecordingWorld, Refusals
 from lamina.core.rollout.preview import Preview
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
@@ -36,13 +38,22 @@ class Previewer:
         self._live = LiveQueries(client, caller)
         self._worlds: dict[str, EditedWorld] = {}
 
-    async def preview(self, family: Family, owner: Ref) -> Preview | None:
-        """Return what a family would do about an edited owner; None if the object is no owner of the family."""
+    async def preview(self, family: Family, owner: Ref, refused: Refusals) -> Preview | None:
+        """
+        Return what a family would do about an edited owner; None if the object is no owner of the family.
+
+        Raises an error if what the preview is made from may not be read. `refused` gets the refusals.
+        """
         if family.name not in self._worlds:
             self._worlds[family.name] = await self._world(family)
-        world, edited = self._worlds[family.name], self._edits[owner]
+        unread = Refusals()
+        world, edited = RecordingWorld(self._worlds[family.name], unread), self._edits[owner]
         previewing = decided(lambda answers: family.plan(world, edited, answers, self._now), family.name)
-        return await drive(previewing, self._answers)
+        found = await drive(previewing, self._answers)
+        if found is not None and unread:
+            raise not_readable(f"what the edit of {owner} would change is not known", unread)
+        refused |= unread
+        return found
 
     async def _world(self, family: Family) -> EditedWorld:
         """Return the world of a family; an edited controller brings the watches that it would have."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from lamina.cli.commands.get import counts
 from lamina.cli.options.param_types import format_seconds, parse_seconds
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
@@ -36,10 +37,9 @@ class WaitTimedOut(LaminaError):
 
 def sentence(owner_status: OwnerStatus) -> str:
     """Return the state of an owner in one line: how many targets are updated and available, and why."""
-    total = len(owner_status.targets)
-    updated = [f"{owner_status.updated}/{total} updated"] if owner_status.goal else []
-    available = [f"{owner_status.available}/{total} available"] if owner_status.goal or total else []
-    said = ", ".join((f"{meta.ref(owner_status.owner)} is {owner_status.state}", *updated, *available))
+    words = zip(counts(owner_status), ("updated", "available"), strict=True)
+    counted = (f"{count} {word}" for count, word in words if count)
+    said = ", ".join((f"{meta.ref(owner_status.owner)} is {owner_status.state}", *counted))
     message = owner_status.message.partition("\n")[0]
     return f"{said}: {message}" if message else said
 

@@ -10,12 +10,14 @@ import click
 from lamina.cli.commands.clock import now_at
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
 from lamina.cli.output.print_plan import plan_json, plan_text
+from lamina.cli.output.rollout_status import ASK_FOR_RIGHTS, exists, not_readable, snapshot_of
 from lamina.client.client import Client
+from lamina.core.model.refused_reads import Refusals
 from lamina.errors import SettingsError
 from lamina.families.registry import chosen
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
-from lamina.runtime.controller.snapshot import PlannedStep, Snapshot
+from lamina.runtime.controller.snapshot import PlannedStep
 from lamina.runtime.hooks.client import HookClient
 
 
@@ -42,32 +44,39 @@ def explain(
     steps = with_client(
         load_access(kubeconfig, context), lambda client: _planned_steps(client, target, namespace, hooks)
     )
+    planned = [one for one in steps if not one.refused]
     if output == "json":
-        plans = [{"controller": one.controller.name, **plan_json(one.plan)} for one in steps]
+        plans = [{"controller": one.controller.name, **plan_json(one.plan)} for one in planned]
         click.echo(json.dumps(plans, indent=2))
-        return
-    for one in steps:
-        click.echo(f"{one.controller.name}: {plan_text(one.plan)}")
+    else:
+        for one in planned:
+            click.echo(f"{one.controller.name}: {plan_text(one.plan)}")
+    if unplanned := [one for one in steps if one.refused]:
+        reasons = dict.fromkeys(error.message for one in unplanned for error in one.refused)
+        names = ", ".join(one.controller.name for one in unplanned)
+        raise SettingsError(f"what {names} would do is not known: {'; '.join(reasons)}", hint=ASK_FOR_RIGHTS)
 
 
 async def _planned_steps(
     client: Client, target: str, namespace: str, hooks: tuple[Path, ...]
 ) -> list[PlannedStep]:
-    snapshot = await Snapshot.of(client)
-    ref = parse_object(snapshot.kinds, target, namespace)
+    ref = parse_object(await client.discover(), target, namespace)
+    snapshot, refused = await snapshot_of(client, ref.namespace), Refusals()
     files = Hooks(hooks, log)
     await files.start()
     now = await now_at(client)
     calls, found = HookClient(local=files.find if hooks else lambda url: None), []
     try:
         for family in chosen("all"):
-            for controller in await snapshot.controllers(family.controllers, family.sources):
-                step = await snapshot.plan_for(controller, ref, now, calls)
+            for controller in await snapshot.controllers(family.controllers, family.sources, refused):
+                step = await snapshot.plan_for(controller, ref, now, calls, refused)
                 if step is not None:
                     found.append(step)
     finally:
         await files.close()
         await calls.close()
+    if not found and refused and await exists(client, ref):
+        raise not_readable(f"which controllers reconcile {ref} is not known", refused)
     if not found:
         raise SettingsError(
             f"{ref} does not exist, or no controller reconciles it",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
-from lamina.cli.output.rollout_status import owner_status_of
+from lamina.cli.output.rollout_status import readable_owner_status_of
 from lamina.client.client import Client
 from lamina.control_plane.install import MANAGER
 from lamina.core.model.plan import Plan
@@ -37,7 +37,7 @@ def set_pin(target: str, revision: int | None, namespace: str, kubeconfig: Path 
 
     async def work(client: Client) -> Plan:
         ref = parse_object(await client.discover(), target, namespace)
-        family, world, _ = await owner_status_of(client, ref)
+        family, world, _ = await readable_owner_status_of(client, ref)
         if family.pin is None:
             raise SettingsError(f"{ref} has no pins: in the family {family.name}, targets follow their owner")
         plan = family.pin(world, ref, revision)

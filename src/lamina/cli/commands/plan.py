@@ -15,16 +15,16 @@ from lamina.cli.manifests import Manifest, check_stdin_once, naming_source, read
 from lamina.cli.options.apply_flags import FILE, manifest_options
 from lamina.cli.options.cluster_flags import load_access, object_options, with_client
 from lamina.cli.output.print_preview import AppliedPreview, preview_data, previews_text
+from lamina.cli.output.rollout_status import snapshot_of
 from lamina.cli.preview_edits import Previewer
 from lamina.client.client import Client
-from lamina.core.rollout.preview import Preview
+from lamina.core.model.refused_reads import Refusals
 from lamina.errors import HookError, SettingsError, SpecError
 from lamina.families.registry import chosen
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
 from lamina.objects import meta
 from lamina.objects.types import Ref
-from lamina.runtime.controller.snapshot import Snapshot
 from lamina.runtime.hooks.client import HookClient
 
 _UNSERVED = (
@@ -92,36 +92,37 @@ def plan(
 async def _previews(
     client: Client, manifests: Sequence[Manifest], namespace: str, flags: ApplyFlags, hooks: tuple[Path, ...]
 ) -> list[AppliedPreview]:
-    snapshot = await Snapshot.of(client)
+    kinds = await client.discover()
     applied: dict[Ref, tuple[Manifest, Applied]] = {}
     for manifest in manifests:
         with naming_source(manifest):
-            obj = with_namespace(snapshot.kinds, manifest.obj, namespace, hint=_UNSERVED)
+            obj = with_namespace(kinds, manifest.obj, namespace, hint=_UNSERVED)
             # Of several manifests of one object the last is what the cluster would have.
             applied[meta.ref(obj)] = manifest, await dry_run_apply(client, obj, flags)
     files = Hooks(hooks, log)
     await files.start()
     calls = HookClient(local=files.find if hooks else lambda url: None)
     edits, now = [one.obj for _, one in applied.values()], await now_at(client)
+    places = {ref.namespace for ref in applied}
+    # Objects of one namespace need that namespace only; a cluster-scoped one may concern all of them.
+    snapshot = await snapshot_of(client, places.pop() if len(places) == 1 else "")
     previewer = Previewer(client, snapshot, edits, calls, now)
     try:
-        return [
-            AppliedPreview(one, await _preview(previewer, ref, manifest))
-            for ref, (manifest, one) in applied.items()
-        ]
+        return [await _preview(previewer, ref, manifest, one) for ref, (manifest, one) in applied.items()]
     finally:
         await files.close()
         await calls.close()
 
 
-async def _preview(previewer: Previewer, owner: Ref, manifest: Manifest) -> Preview | None:
-    """Return the preview of the family that rolls an owner out; None if none does."""
+async def _preview(previewer: Previewer, owner: Ref, manifest: Manifest, applied: Applied) -> AppliedPreview:
+    """Return an applied object with the preview of the family that rolls it out, if one does."""
+    refused = Refusals()
     for family in chosen("all"):
         try:
-            found = await previewer.preview(family, owner)
+            found = await previewer.preview(family, owner, refused)
         except (SpecError, HookError) as error:
             about = "" if str(owner) in str(error) else f"{owner}: "
             raise SettingsError(f"{manifest.source}: {about}{error}", hint=error.hint) from None
         if found is not None:
-            return found
-    return None
+            return AppliedPreview(applied, found)
+    return AppliedPreview(applied, unread=tuple(error.message for error in refused.values()))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from lamina.cli.commands.get import UNKNOWN
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
-from lamina.cli.output.rollout_status import owner_status_of
+from lamina.cli.output.rollout_status import readable_owner_status_of, warn_unread
 from lamina.cli.output.tables import table
 from lamina.client.client import Client
 from lamina.core.rollout.owner_status import OwnerStatus
@@ -40,6 +41,7 @@ def listed(target: str, output: str, namespace: str, kubeconfig: Path | None, co
     owner_status = with_client(
         load_access(kubeconfig, context), lambda client: _owner_status(client, target, namespace)
     )
+    warn_unread([owner_status])
     rows = [described(owner_status, revision) for revision in reversed(owner_status.history.revisions)]
     if output == "json":
         click.echo(json.dumps(rows, indent=2))
@@ -55,7 +57,7 @@ def shown(rows: Sequence[Made]) -> str:
     columns = {
         "REVISION": [str(row["revision"]) for row in rows],
         "ROLE": [row["role"] for row in rows],
-        "TARGETS": [str(len(row["targets"])) for row in rows],
+        "TARGETS": [str(len(row["targets"])) if row["targets"] is not None else UNKNOWN for row in rows],
     }
     if any(row["succeeded"] for row in rows):
         columns["SUCCEEDED"] = ["yes" if row["succeeded"] else "no" for row in rows]
@@ -66,7 +68,8 @@ def shown(rows: Sequence[Made]) -> str:
 
 
 def described(owner_status: OwnerStatus, revision: Revision) -> Made:
-    """Return one revision as JSON; one has succeeded where its object has a condition that says so."""
+    """Return one revision as JSON, null for targets that may not be read; one has succeeded where its object has a condition that says so."""
+    are_read = all(one.is_read for one in owner_status.targets.values()) and not owner_status.unread
     targets = [key for key, one in owner_status.targets.items() if one.revision == revision.number]
     number, wanted = revision.number, owner_status.wanted or owner_status.goal
     # After an abort the revision of the spec is still wanted, and targets move to the stable one.
@@ -78,12 +81,14 @@ def described(owner_status: OwnerStatus, revision: Revision) -> Made:
         else "in use"
         if targets
         else "idle"
+        if are_read
+        else UNKNOWN
     )
     return {
         "revision": revision.number,
         "name": revision.name,
         "role": role,
-        "targets": targets,
+        "targets": targets if are_read else None,
         "succeeded": conditions.is_true(conditions.of(revision.obj or {}), "Succeeded"),
         "changeCause": revision.change_cause,
         "snapshot": revision.snapshot,
@@ -152,4 +157,4 @@ def _change(change: Change) -> Made:
 
 async def _owner_status(client: Client, target: str, namespace: str) -> OwnerStatus:
     ref = parse_object(await client.discover(), target, namespace)
-    return (await owner_status_of(client, ref))[2]
+    return (await readable_owner_status_of(client, ref))[2]

@@ -9,7 +9,7 @@ import click
 
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
 from lamina.cli.output.print_plan import plan_json, plan_text
-from lamina.cli.output.rollout_status import owner_status_of
+from lamina.cli.output.rollout_status import readable_owner_status_of
 from lamina.client.client import Client
 from lamina.control_plane.install import MANAGER
 from lamina.core.model.plan import Plan
@@ -46,7 +46,7 @@ def rollback(
 
     async def work(client: Client) -> Plan:
         ref = parse_object(await client.discover(), target, namespace)
-        family, world, _ = await owner_status_of(client, ref)
+        family, world, _ = await readable_owner_status_of(client, ref)
         plan = family.rollback(world, ref, to_revision)
         if not dry_run:
             outcome = await Executor(client, manager=MANAGER).run(plan)

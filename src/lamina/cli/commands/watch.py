@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from lamina.cli.commands.get import COLUMNS, as_json, row
 from lamina.cli.options.cluster_flags import find_kind, load_access, output_options, split_target, with_client
-from lamina.cli.output.rollout_status import owner_status_of
+from lamina.cli.output.rollout_status import not_readable, owner_status_of, owner_statuses, warn_unread
 from lamina.cli.output.tables import StreamingTable
 from lamina.cli.owner_watch import report_owners
 from lamina.cli.rollout_wait import EXIT_CODES, at_most, check_ended, sentence, timeout_seconds
@@ -101,8 +101,10 @@ class _Watching:
             self._namespace = self._owner.namespace
             if self._until and not await self._can_wait(client, self._owner):
                 return
+        if self._owner is None or not self._until:
+            await self._check_rights(client)
         async with at_most(seconds, self._last_seen):
-            await report_owners(client, self._report, self._done)
+            await report_owners(client, self._report, self._done, self._namespace)
         if self._error is not None:
             raise self._error
 
@@ -116,6 +118,18 @@ class _Watching:
         except NotFound:
             return False
         return True
+
+    async def _check_rights(self, client: Client) -> None:
+        """Say what may not be read; raise an error if that leaves nothing to watch."""
+        found = await owner_statuses(
+            client, self._kind, self._namespace, lambda ref: self._name in ("", ref.name)
+        )
+        namespace = self._namespace or None
+        if self._kind is not None and self._kind in found.refused:
+            raise not_readable("there is nothing to watch", found.refused, namespace=namespace)
+        for error in found.refused.values():
+            click.echo(f"warning: {error.message}", err=True)
+        warn_unread(found.found)
 
     def _last_seen(self) -> str:
         """Return what was last seen of the owner, or of all owners, for the error of a timeout."""
@@ -195,7 +209,7 @@ def _deleted_json(ref: Ref) -> Made:
     return {
         "apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name,
         "revision": 0, "updated": 0, "available": 0, "state": _DELETED, "message": "the owner was deleted",
-        "ended": False, "targets": {},
+        "ended": False, "unread": [], "targets": {},
     }  # fmt: skip
 
 

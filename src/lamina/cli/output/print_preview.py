@@ -14,14 +14,27 @@ from lamina.objects.types import Made
 
 COLUMNS = ("STEP", "TARGET", "CHANGE", "REVISION", "MESSAGE")
 _NOT_ROLLED_OUT = "not rolled out by Lamina"
+_NOT_KNOWN = "it is not known whether Lamina rolls it out"
 _LEAVING = (ChangeKind.RELEASE, ChangeKind.DELETE)
 
 
 class AppliedPreview(Struct, frozen=True):
-    """An object of a manifest, and the preview of its rollout; None where no family rolls it out."""
+    """
+    An object of a manifest, and the preview of its rollout; None where no family rolls it out.
+
+    `unread` is what may not be read, where it is not known whether one does.
+    """
 
     applied: Applied
     preview: Preview | None = None
+    unread: tuple[str, ...] = ()
+
+    @property
+    def because(self) -> str:
+        """Return why there is no preview, or the reason of the first pass."""
+        if self.preview is not None:
+            return self.preview.because
+        return f"{_NOT_KNOWN}: {'; '.join(self.unread)}" if self.unread else _NOT_ROLLED_OUT
 
 
 def previews_text(previews: Sequence[AppliedPreview]) -> str:
@@ -44,7 +57,7 @@ def _lines(one: AppliedPreview) -> Iterator[str]:
     namespace = f" in namespace {ref.namespace}" if ref.namespace else ""
     name = f"{ref.kind.lower()}/{ref.name}{namespace} {one.applied.how} (dry run)"
     if preview is None:
-        yield f"{name}, {_NOT_ROLLED_OUT}"
+        yield f"{name}, {one.because}"
         return
     goal = f", revision {preview.goal}" if preview.goal else ""
     said = [] if preview.changes else ["nothing would change"]
@@ -83,9 +96,9 @@ def preview_data(one: AppliedPreview) -> Made:
         "namespace": ref.namespace,
         "name": ref.name,
         "applied": str(one.applied.how),
-        "rolledOut": preview is not None,
+        "rolledOut": None if one.unread else preview is not None,
         "revision": preview.goal if preview is not None else 0,
-        "because": preview.because if preview is not None else _NOT_ROLLED_OUT,
+        "because": one.because,
         "failure": str(failure) if failure is not None else None,
         "changes": [_change(change, preview.goal) for change in preview.changes]
         if preview is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
 from lamina.core.model.world import Grouping, Index, World
+from lamina.errors import Forbidden
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -35,6 +36,9 @@ class EditedWorld:
 
     def on(self, cluster: str) -> World:
         return self._under.on(cluster) if cluster else self
+
+    def refusals(self) -> Mapping[GroupKind, Forbidden]:
+        return self._under.refusals()
 
     def get(self, ref: Ref) -> Obj | None:
         edited = self._edited_at(ref) if not ref.cluster else None

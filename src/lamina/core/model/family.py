@@ -24,7 +24,7 @@ from lamina.core.model.world import World
 from lamina.core.rbac import Rights
 from lamina.core.rollout.owner_status import OwnerStatus
 from lamina.core.rollout.preview import Preview
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import GroupKind, Made, Obj, Ref
 
 
 class ClusterControllers(Struct, frozen=True, kw_only=True):
@@ -79,6 +79,10 @@ class Family(Struct, frozen=True, kw_only=True):
     """The admission checks of its kinds."""
     is_finalizer: Callable[[str], bool] = lambda finalizer: False
     """Whether a finalizer is one that its controllers or agents set."""
+    revision_kinds: tuple[GroupKind, ...] = ()
+    """The kinds of the objects that store the revisions of its owners."""
+    elsewhere: tuple[GroupKind, ...] = ()
+    """The kinds of what belongs to an owner in a namespace, and is in other namespaces."""
     required_status_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The status fields it depends on, by the name of the definition: if a definition lacks one, it does not run."""
     optional_status_fields: Mapping[str, OptionalStatus] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from lamina.errors import Forbidden
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
@@ -54,6 +55,10 @@ class World(Protocol):
 
         The world of an unknown cluster is empty: no kinds and no objects.
         """
+        ...
+
+    def refusals(self) -> Mapping[GroupKind, Forbidden]:
+        """Return why kinds of this world may not be read; they have no objects here, and may have some."""
         ...
 
     def get(self, ref: Ref) -> Obj | None:

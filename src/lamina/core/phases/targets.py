@@ -16,7 +16,7 @@ from lamina.core.phases.manifest import Manifest, ObjectKey
 from lamina.core.phases.object_step import probe
 from lamina.core.rollout.owner_status import TargetStatus
 from lamina.objects import conditions, meta
-from lamina.objects.types import Obj
+from lamina.objects.types import GroupKind, Obj
 
 
 class RevisionObjects(Struct, frozen=True, kw_only=True):
@@ -129,6 +129,7 @@ def _target(
         state=decide(TARGET_STATES, facts),
         message=who if result.is_healthy else f"{who}: {result.because}",
         available=holder is not None and result.is_healthy,
+        kind=GroupKind(key.group, key.kind),
     )
 
 

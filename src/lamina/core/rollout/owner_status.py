@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from lamina.core.model.state import State
 from lamina.core.rollout.history import History
-from lamina.objects.types import Obj
+from lamina.objects.types import GroupKind, Obj
 
 
 class TargetStatus(Struct, frozen=True, kw_only=True):
@@ -25,6 +25,10 @@ class TargetStatus(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     message: str = ""
     available: bool = False
+    kind: GroupKind | None = None
+    """The kind of the object that its status is read from; None where its owner reports it."""
+    is_read: bool = True
+    """Whether its object, and its revision, may be read."""
 
 
 class OwnerStatus(Struct, frozen=True, kw_only=True):
@@ -46,6 +50,12 @@ class OwnerStatus(Struct, frozen=True, kw_only=True):
     wanted: int = 0
     unrevised: str = ""
     has_ended: bool = False
+    by_targets: bool = False
+    """Whether the state is that of its targets, and not reported by its own conditions."""
+    unread: tuple[str, ...] = ()
+    """What may not be read and would be needed to count its targets."""
+    is_goal_read: bool = True
+    """Whether its revisions may be read."""
 
     @property
     def updated(self) -> int:

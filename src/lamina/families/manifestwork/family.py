@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from lamina.core.model.agents import Agents, SimulatedAgents, SimulatedFleet
 from lamina.core.model.family import Family, OptionalStatus
 from lamina.core.model.upstream_lease import UpstreamLease
+from lamina.core.rollout.revision_object import CONTROLLER_REVISION
 from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.crds.bundle import definitions
 from lamina.families.manifestwork.hub import commands
 from lamina.families.manifestwork.hub import controller as hub
+from lamina.families.manifestwork.labels import SCORE, WORK
 from lamina.families.manifestwork.placement.controller import controllers as placement_controllers
 from lamina.families.manifestwork.rbac import is_finalizer, rights
 
@@ -52,6 +54,8 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
             "placements.cluster.open-cluster-management.io",
         ),
         upstream_leases=_upstream_leases(options),
+        revision_kinds=(CONTROLLER_REVISION,),
+        elsewhere=(WORK, SCORE),
         agents=_agents,
         simulated_agents=_simulated_agents,
         checks=checks(options.manifest_limit, schedules=options.schedules, replica_sets=options.replica_sets),

@@ -28,6 +28,7 @@ from lamina.families.metacontroller.controller import (
     status_controller,
 )
 from lamina.families.metacontroller.crds import definitions
+from lamina.families.metacontroller.labels import REVISION
 from lamina.families.metacontroller.owner_status import owner_status
 from lamina.families.metacontroller.rbac import is_finalizer, rights
 from lamina.families.metacontroller.rollback import rollback
@@ -49,6 +50,7 @@ def family(options: Options = DEFAULTS) -> Family:
         plan=lambda world, owner, answers, now: _plan(world, owner, answers, now, options),
         rights=rights,
         is_finalizer=is_finalizer,
+        revision_kinds=(REVISION,),
         user_definitions=("controllerrevisions.metacontroller.k8s.io",),
         optional_status_fields={
             f"{plural}.metacontroller.k8s.io": OptionalStatus(

@@ -163,7 +163,9 @@ def _target(
     state = decide(
         TARGET_STATES, _Child(obj, on_goal=number == goal, result=result, failed=failed, owner=owner)
     )
-    return TargetStatus(revision=number, state=state, message=result.because, available=result.is_healthy)
+    return TargetStatus(
+        revision=number, state=state, message=result.because, available=result.is_healthy, kind=kind
+    )
 
 
 def _checked(view: View, kind: GroupKind, obj: Obj) -> tuple[ProbeResult, bool]:
@@ -197,6 +199,7 @@ def _without_revisions(view: View) -> OwnerStatus:
         message=message,
         targets=targets,
         unrevised=_UNREVISED,
+        by_targets=True,
     )
 
 

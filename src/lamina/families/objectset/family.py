@@ -9,6 +9,7 @@ from lamina.families.objectset import preview
 from lamina.families.objectset.controllers import cluster_controllers, controllers
 from lamina.families.objectset.crds import definitions
 from lamina.families.objectset.deployments.rollback import roll_back
+from lamina.families.objectset.labels import SETS
 from lamina.families.objectset.owner_status import live_status, owner_status, owners
 from lamina.families.objectset.rbac import is_finalizer, rights
 
@@ -34,5 +35,6 @@ def family(options: Options = DEFAULT_OPTIONS) -> Family:
             ),
         ),
         is_finalizer=is_finalizer,
+        revision_kinds=SETS,
         cluster_controllers=cluster_controllers(options),
     )

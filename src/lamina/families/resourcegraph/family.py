@@ -10,6 +10,7 @@ from lamina.families.resourcegraph import owner_status, preview
 from lamina.families.resourcegraph.commands.plans import pin, roll_back
 from lamina.families.resourcegraph.controllers import controllers
 from lamina.families.resourcegraph.crds import definitions
+from lamina.families.resourcegraph.labels import DEFINITION_REVISION, INPUT_REVISION
 from lamina.families.resourcegraph.options import DEFAULTS, Options
 from lamina.families.resourcegraph.rbac import is_finalizer, rights
 
@@ -33,4 +34,5 @@ def family(options: Options = DEFAULTS) -> Family:
         required_status_fields={"resourcegraphdefinitions.kro.run": ("status.currentRevision",)},
         upstream_leases=(UpstreamLease(upstream="kro", namespace="kro-system", name="controller.kro.run"),),
         is_finalizer=is_finalizer,
+        revision_kinds=(DEFINITION_REVISION, INPUT_REVISION),
     )

@@ -200,6 +200,7 @@ def _target(instance: Obj) -> TargetStatus:
         since=_since(instance),
         message=_message(instance, state, ("RevisionResolved", "ResourcesReady")),
         available=_status(instance).get("state") == "ACTIVE",
+        kind=meta.group_kind(instance),
     )
 
 

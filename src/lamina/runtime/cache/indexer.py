@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from lamina.core.model.world import Grouping, Index
+from lamina.errors import Forbidden
 from lamina.objects import meta
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Obj
@@ -18,11 +19,13 @@ _MAX_DELETED_UIDS = 4096
 class Indexer:
     """The objects of one kind, by namespace and name, by owner, without a controller, and by added indexes."""
 
-    __slots__ = ("_groupings", "_indexes", "_objects", "_owned", "_unclaimed", "count", "kind")
+    __slots__ = ("_groupings", "_indexes", "_objects", "_owned", "_unclaimed", "count", "kind", "refused")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.count = 0
+        self.refused: Forbidden | None = None
+        """Why its objects may not be listed: it is empty then because they are not known."""
         self._objects: dict[str, dict[str, Obj]] = {}
         self._owned: dict[str, dict[tuple[str, str], Obj]] = {}
         self._unclaimed: dict[str, dict[str, Obj]] = {}

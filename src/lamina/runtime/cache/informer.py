@@ -41,13 +41,17 @@ class Informer:
         self.indexer = Indexer(what.kind)
         self.synced = asyncio.Event()
         self.stopped = False
-        self.refused: Forbidden | None = None
         self._was_listed = False
         self.version = 0
         self._handle = handler
         self._listed: _Listed | None = None
         """What has been listed so far, while a list is in progress."""
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+
+    @property
+    def refused(self) -> Forbidden | None:
+        """Return why nothing may be listed, until a list succeeds."""
+        return self.indexer.refused
 
     def seed(self, indexer: Indexer) -> None:
         """
@@ -99,7 +103,7 @@ class Informer:
 
         One that has listed before keeps what it has. A kind that is not served has no objects.
         """
-        self.refused = error if isinstance(error, Forbidden) and not self._was_listed else None
+        self.indexer.refused = error if isinstance(error, Forbidden) and not self._was_listed else None
         self.synced.set()
 
     def begin_list(self) -> None:
@@ -155,7 +159,7 @@ class Informer:
                 except Exception:
                     self._log_rejected(listed)
         self.advance(version)
-        self.refused, self._was_listed = None, True
+        self.indexer.refused, self._was_listed = None, True
         self.synced.set()
 
     def advance(self, version: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from itertools import chain
 
 from lamina.core.model.world import Grouping, Index
+from lamina.errors import Forbidden
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.runtime.cache.indexer import DeletedUids, Indexer
@@ -42,6 +43,11 @@ class Lister:
             return self
         found = self._others.get(cluster)
         return found if found is not None else Lister(DeletedUids(), self._others)
+
+    def refusals(self) -> Mapping[GroupKind, Forbidden]:
+        return {
+            name: indexer.refused for name, indexer in self._indexers.items() if indexer.refused is not None
+        }
 
     def get(self, ref: Ref) -> Obj | None:
         if ref.cluster:

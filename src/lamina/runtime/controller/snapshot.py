@@ -7,7 +7,7 @@ the controller runs with; nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -15,13 +15,14 @@ from msgspec import Struct
 from lamina.client.client import Client
 from lamina.core.model.controller import AnyController, Source, Watch
 from lamina.core.model.effects import Ask
-from lamina.core.model.plan import Plan
+from lamina.core.model.plan import NOTHING, Plan
 from lamina.core.model.queries import Answer, Follow, Listed, Query
 from lamina.core.model.query_refusal import answer_of
 from lamina.core.model.reconcile import planning
+from lamina.core.model.refused_reads import RecordingWorld, Refusals
 from lamina.errors import Forbidden, MethodNotAllowed, NotFound
 from lamina.objects.kinds import Kind, Kinds
-from lamina.objects.types import GroupKind, Ref
+from lamina.objects.types import GroupKind, Obj, Ref
 from lamina.runtime.cache.indexer import DeletedUids, Indexer
 from lamina.runtime.cache.lister import Lister
 from lamina.runtime.cache.watch_spec import watches_cluster
@@ -31,23 +32,31 @@ from lamina.runtime.controller.live_queries import Caller, LiveQueries
 
 
 class PlannedStep(Struct, frozen=True):
-    """The plan that one controller would make for one object now."""
+    """The plan that one controller would make for one object now; none where what it depends on may not be read."""
 
     controller: AnyController
     plan: Plan
+    refused: tuple[Forbidden, ...] = ()
 
 
 class Snapshot:
-    """A cluster as it was listed, kind by kind, when each was first needed."""
+    """
+    A cluster as it was listed, kind by kind, when each was first needed.
 
-    def __init__(self, client: Client, kinds: Kinds) -> None:
+    With a namespace, objects of other namespaces are not listed, except those of the kinds
+    that are `elsewhere`.
+    """
+
+    def __init__(
+        self, client: Client, kinds: Kinds, namespace: str = "", elsewhere: Collection[GroupKind] = ()
+    ) -> None:
         self._client, self.kinds = client, kinds
-        self._indexers: dict[tuple[str, str], Indexer] = {}
-        self._refused: dict[tuple[str, str], Forbidden] = {}
+        self._namespace, self._elsewhere = namespace, frozenset(elsewhere)
+        self._indexers: dict[tuple[Kind, str], Indexer] = {}
 
     @classmethod
-    async def of(cls, client: Client) -> Snapshot:
-        return cls(client, await client.discover())
+    async def of(cls, client: Client, namespace: str = "", elsewhere: Collection[GroupKind] = ()) -> Snapshot:
+        return cls(client, await client.discover(), namespace, elsewhere)
 
     async def world(self, watches: Iterable[Watch]) -> Lister:
         """Return the world of these watches."""
@@ -63,42 +72,64 @@ class Snapshot:
                     served.setdefault(kind.group_kind, kind)
         await run_concurrently(tuple(served.values()), self._fetch, at_once=8)
         lister = Lister(DeletedUids())
-        indexers = {name: self._indexers[kind.api_version, kind.kind] for name, kind in served.items()}
+        indexers = {name: self._indexers[kind, self._place(kind)] for name, kind in served.items()}
         lister.set_indexers(self.kinds, indexers)
         return lister
 
+    def _place(self, kind: Kind) -> str:
+        """Return the namespace in which a kind is listed; empty for all of them."""
+        return self._namespace if kind.namespaced and kind.group_kind not in self._elsewhere else ""
+
     async def _fetch(self, kind: Kind) -> Indexer:
-        """Return the objects of a kind, listed once; a kind that may not be listed has none."""
-        key = kind.api_version, kind.kind
+        return await self._fetch_from(kind, self._place(kind))
+
+    async def _fetch_from(self, kind: Kind, namespace: str) -> Indexer:
+        """Return the objects of a kind, listed once; one that may not be listed has none, and says why."""
+        key = kind, namespace
         if key not in self._indexers:
             indexer = Indexer(kind)
             try:
-                for obj in (await self._client.list(kind)).items:
+                for obj in (await self._client.list(kind, namespace)).items:
                     indexer.put(obj)
             except Forbidden as error:
-                self._refused[key] = error
+                indexer.refused = refused_list(kind, namespace, error)
             except (NotFound, MethodNotAllowed):
                 pass
             self._indexers[key] = indexer
         return self._indexers[key]
 
     async def controllers(
-        self, fixed: Sequence[AnyController], sources: Sequence[Source]
+        self, fixed: Sequence[AnyController], sources: Sequence[Source], refused: Refusals | None = None
     ) -> tuple[AnyController, ...]:
-        """Return the controllers that would run on this cluster."""
+        """Return the controllers that would run on this cluster; `refused` gets what may not be read of them."""
         found = list(fixed)
         for source in sources:
-            found += source.controllers(await self.world(source.watches))
+            world = RecordingWorld(await self.world(source.watches), refused if refused is not None else {})
+            found += source.controllers(world)
         return tuple(found)
 
     async def plan_for(
-        self, controller: AnyController, ref: Ref, now: datetime, caller: Caller | None = None
+        self,
+        controller: AnyController,
+        ref: Ref,
+        now: datetime,
+        caller: Caller | None = None,
+        refused: Refusals | None = None,
     ) -> PlannedStep | None:
-        """Return the plan a controller would make for an object now, or None if it does not concern the object."""
-        world = await self.world(controller.watches)
+        """
+        Return the plan a controller would make for an object now, or None if it does not concern the object.
+
+        Kinds that it read and that may not be listed are added to `refused`.
+        """
+        unread = Refusals()
+        world = RecordingWorld(await self.world(controller.watches), unread)
         view = controller.gather(world, ref)
+        if refused is not None:
+            refused |= unread
         if view is None:
             return None
+        if unread:
+            return PlannedStep(controller, NOTHING, tuple(unread.values()))
 
         async def answer(ask: Ask) -> Mapping[Query, Answer]:
             return await self.ask(ask.queries, caller)
@@ -115,10 +146,28 @@ class Snapshot:
         return {**answers, **(await live.ask(others) if others else {})}
 
     async def _listed(self, follow: Follow) -> Answer:
-        indexer = await self._fetch(follow.kind)
-        return self.refusal(follow) or Listed(tuple(obj for obj in indexer.every() if follow.matches(obj)))
+        found: list[Obj] = []
+        for place in self._places(follow):
+            indexer = await self._fetch_from(follow.kind, place)
+            if indexer.refused is not None:
+                return answer_of(follow, indexer.refused)
+            found += (obj for obj in indexer.every() if follow.matches(obj))
+        return Listed(tuple(found))
+
+    def _places(self, follow: Follow) -> tuple[str, ...]:
+        """Return the namespaces in which a query is answered: those that it names, where not all are listed."""
+        place = self._place(follow.kind)
+        return follow.namespaces if place and follow.namespaces is not None else (place,)
 
     def refusal(self, follow: Follow) -> Answer | None:
         """Return the refusal of a query that can be refused, once its kind was to be listed; None for any other."""
-        error = self._refused.get((follow.kind.api_version, follow.kind.kind))
+        indexer = self._indexers.get((follow.kind, self._place(follow.kind)))
+        error = indexer.refused if indexer is not None else None
         return answer_of(follow, error) if error is not None and follow.refusable else None
+
+
+def refused_list(kind: Kind, namespace: str, error: Forbidden) -> Forbidden:
+    """Return the refusal of a list with verb, resource and namespace, whatever the server says of it."""
+    named = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    where = f" in namespace {namespace}" if namespace else " in all namespaces" if kind.namespaced else ""
+    return Forbidden(f"cannot list {named}{where}: {error.message}")

@@ -131,5 +131,6 @@ def test_an_instance_is_a_target_of_its_definition_since_it_changed_last() -> No
             state=State.HEALTHY,
             since=datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC),
             available=True,
+            kind=meta.group_kind(one),
         )
     }
