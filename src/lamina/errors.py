@@ -45,6 +45,11 @@ from typing import Any, NamedTuple
 
 from lamina.objects.types import Ref
 
+LIST_KINDS = (
+    "list the served kinds with `kubectl api-resources`, or on a server of `lamina up` "
+    "with `lamina kubectl api-resources`"
+)
+
 
 class LaminaError(Exception):
     """The root. `hint`, if there is one, is what to try next."""
@@ -216,7 +221,7 @@ class UnknownKind(LaminaError):
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
         self.api_version = api_version
         self.kind = kind
-        self.hint = "see what is served with `lamina kubectl api-resources`"
+        self.hint = LIST_KINDS
 
 
 class UnknownCluster(LaminaError):

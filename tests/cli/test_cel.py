@@ -118,3 +118,16 @@ def test_a_constant_that_has_no_value_is_shown_with_its_place(run: Run) -> None:
         " | true || int('abc') == 1\n"
         " | ...........^\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "type_"), [("3", "int"), ("3.0", "double"), ("3u", "uint"), ("18446744073709551615", "uint")]
+)
+def test_a_number_of_the_input_keeps_its_type(run: Run, given: str, type_: str) -> None:
+    assert run(f"type(x) == {type_}", given=f"x: {given}").stdout == "true\n"
+
+
+def test_the_largest_uint_is_read_and_printed(run: Run) -> None:
+    assert run("x", given="x: 18446744073709551615u").stdout == "18446744073709551615\n"
+    assert run("18446744073709551615u").stdout == "18446744073709551615\n"
+    assert "too large for a uint" in str(run("x", given="x: 18446744073709551616u", code=1).exception)

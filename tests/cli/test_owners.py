@@ -288,6 +288,7 @@ def test_watch_does_not_wait_for_an_owner_that_does_not_exist(lamina: Lamina) ->
         ("revisions list", "set",    1, "expected KIND/NAME, got 'set'"),
         ("rollback --to-revision 1 -n nowhere", "set/a", 1, "select a namespace with -n"),
         ("revisions diff --from 0", "set/a", 2, "0 is not in the range x>=1"),
+        ("rollback --to-revision 0", "set/a", 2, "Invalid value for '--to-revision': 0 is not in the range x>=1"),
         ("get --context nope", "set/a", 1, "the contexts are lamina"),
     ],
 )  # fmt: skip

@@ -151,6 +151,12 @@ def test_in_the_foreground_a_signal_stops_it_and_ends_its_watches(
         (["up", "--port", "http"], "invalid port: 'http'"),
         (["up", "--ephemeral", "--data", "x"], "--ephemeral and --data exclude each other"),
         (["up", "--history", "soon"], "invalid history: 'soon'"),
+        (["up", "--simulate", "off", "--families", "all"], "--simulate off and --families cancel each other"),
+        (["up", "--simulate", "off", "--clusters", "2"], "--simulate off and --clusters cancel each other"),
+        (["up", "--simulate", "off", "--hooks", "x.py"], "--simulate off and --hooks cancel each other"),
+        (["up", "--families", "none", "--hooks", "x.py"], "--families none and --hooks cancel each other"),
+        (["kubectl", "--as", "jane", "get", "pods"], "--as is not served"),
+        (["kubectl", "get", "pods", "--as-group=admins"], "--as-group is not served"),
         (["down"], "no server is running"),
         (["backup", "x"], "no server is running"),
         (["restore", "/nonexistent"], "does not exist"),
@@ -164,6 +170,24 @@ def test_invalid_arguments_are_refused_with_one_sentence(
 
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_help_of_kubectl_needs_no_server(lamina: Lamina) -> None:
+    assert "kubectl controls the Kubernetes cluster manager" in lamina("kubectl", "--help").stdout
+    assert "no server is running" in lamina("kubectl", "get", "pods", code=1).stderr
+
+
+def test_a_server_that_runs_is_not_moved_to_another_port(lamina: Lamina) -> None:
+    lamina("up", "--detach", "--port", "0")
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    port = running["url"].rpartition(":")[2]
+    other = str(int(port) - 1)
+
+    refused = lamina("up", "--detach", "--port", other, code=1).stderr
+
+    assert f"--data {running['data']} and --port {other} cancel each other" in refused
+    assert f"already listens on port {port}" in refused
+    assert lamina("up", "--detach", "--port", port).stderr
 
 
 def test_a_port_that_is_taken_is_named(lamina: Lamina) -> None:

@@ -11,19 +11,20 @@ from lamina.cel.times import Duration, Timestamp
 from lamina.cel.values import OMITTED, Optional, TypeValue, Value, type_of
 
 
-def to_json(value: Value, *, encode_bytes: bool = False) -> Any:
+def to_json(value: Value, *, encode_bytes: bool = False, whole_uints: bool = False) -> Any:
     """
     Return a value as JSON.
 
     A duration is Go's text (`1h30m0s`), a timestamp RFC 3339, an empty optional
-    null. Bytes are an error, or base64. The value of `omit()` is left out of
+    null. Bytes are an error, or base64. A uint that no int can hold is an error, or with
+    `whole_uints` a number. The value of `omit()` is left out of
     lists and maps; at the top it is an error.
     """
     match value:
         case None | bool() | str() | float():
             return value
         case int():
-            if value > INT_MAX:
+            if value > INT_MAX and not whole_uints:
                 raise EvaluationError(f"{int(value)} is too large for an integer")
             return int(value)
         case bytes():
@@ -31,7 +32,11 @@ def to_json(value: Value, *, encode_bytes: bool = False) -> Any:
                 return base64.b64encode(value).decode("ascii")
             raise EvaluationError("bytes cannot be written as JSON: encode it explicitly")
         case list():
-            return [to_json(item, encode_bytes=encode_bytes) for item in value if item is not OMITTED]
+            return [
+                to_json(item, encode_bytes=encode_bytes, whole_uints=whole_uints)
+                for item in value
+                if item is not OMITTED
+            ]
         case dict():
             for key in value:
                 if not isinstance(key, str):
@@ -39,7 +44,7 @@ def to_json(value: Value, *, encode_bytes: bool = False) -> Any:
                         f"a map with a key of type {type_of(key)} cannot be written as JSON"
                     )
             return {
-                key: to_json(item, encode_bytes=encode_bytes)
+                key: to_json(item, encode_bytes=encode_bytes, whole_uints=whole_uints)
                 for key, item in value.items()
                 if item is not OMITTED
             }
@@ -48,7 +53,11 @@ def to_json(value: Value, *, encode_bytes: bool = False) -> Any:
         case Timestamp() | TypeValue():
             return str(value)
         case Optional():
-            return to_json(value.value, encode_bytes=encode_bytes) if value.present else None
+            return (
+                to_json(value.value, encode_bytes=encode_bytes, whole_uints=whole_uints)
+                if value.present
+                else None
+            )
     raise EvaluationError(f"a value of type {type_of(value)} cannot be written as JSON")
 
 

@@ -24,8 +24,9 @@ from lamina.cel.program import Program, compile_expression
 from lamina.cel.references import reads
 from lamina.cel.schema import Declared, declare
 from lamina.cel.types import DYN
+from lamina.cli.cel_input import load_variables
 from lamina.errors import SettingsError
-from lamina.server.codec.yaml import YamlError, load_yaml
+from lamina.server.codec.yaml import YamlError
 
 
 @click.command()
@@ -35,7 +36,7 @@ from lamina.server.codec.yaml import YamlError, load_yaml
     "given",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Variables, as a JSON or YAML object; - for standard input.",
+    help="Variables, as a JSON or YAML object; - for standard input. 3 is an int, 3.0 a double, 3u a uint.",
 )
 @click.option(
     "--schema",
@@ -96,7 +97,7 @@ def cel(
 def _object(file: Path) -> dict[str, Any]:
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        loaded = load_yaml(data)
+        loaded = load_variables(data)
     except (OSError, YamlError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SettingsError(f"cannot read {file}: {reason}") from None
@@ -133,7 +134,7 @@ class _Sizes:
 
 
 def _shown(value: Any, output: str) -> str:
-    plain = to_json(value, encode_bytes=True)
+    plain = to_json(value, encode_bytes=True, whole_uints=True)
     if output == "text" and isinstance(plain, str):
         return plain
     option = orjson.OPT_INDENT_2 if output == "text" else 0

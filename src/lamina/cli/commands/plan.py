@@ -19,7 +19,7 @@ from lamina.cli.output.rollout_status import snapshot_of
 from lamina.cli.preview_edits import Previewer
 from lamina.client.client import Client
 from lamina.core.model.refused_reads import Refusals
-from lamina.errors import HookError, SettingsError, SpecError
+from lamina.errors import LIST_KINDS, HookError, SettingsError, SpecError
 from lamina.families.registry import chosen
 from lamina.hooks.supervisor import Hooks
 from lamina.logs import log
@@ -27,10 +27,7 @@ from lamina.objects import meta
 from lamina.objects.types import Ref
 from lamina.runtime.hooks.client import HookClient
 
-_UNSERVED = (
-    "apply its CustomResourceDefinition first: a dry run stores none; "
-    "list the served kinds with `lamina kubectl api-resources`"
-)
+_UNSERVED = f"apply its CustomResourceDefinition first: a dry run stores none; {LIST_KINDS}"
 
 
 @click.command()

@@ -21,7 +21,7 @@ from lamina.runtime.controller.executor import Executor
 @click.argument("target", metavar="KIND/NAME")
 @click.option(
     "--to-revision",
-    type=int,
+    type=click.IntRange(1),
     metavar="N",
     help="Revision to roll back to. Default: the previous one; where success is recorded, the newest that succeeded.",
 )

@@ -100,17 +100,34 @@ def up(detach: bool, **flags: Any) -> None:
     background until `lamina down`.
     """
     settings = load({**flags, "hooks": flags["hooks"] or None})
-    if settings.hooks and (settings.simulate == "off" or settings.families == "none"):
+    if settings.hooks and settings.families == "none":
         raise SettingsError(
-            "no family runs that calls the hooks of --hooks",
-            hint="omit --simulate off and --families none",
+            "--families none and --hooks cancel each other: no family runs that calls the hooks",
+            hint="omit one of the two",
         )
+    _check_simulation(flags, settings)
     if settings.ephemeral and settings.data is not None:
         raise SettingsError("--ephemeral and --data exclude each other", hint="give one of the two")
     if detach:
         _detach(flags, settings)
     else:
         _run(settings)
+
+
+def _check_simulation(flags: dict[str, Any], settings: Settings) -> None:
+    """Raise an error for settings that have no effect without simulation, which runs the API server only."""
+    if settings.simulate != "off":
+        return
+    given = {
+        "--families": flags.get("families") not in (None, "none"),
+        "--clusters": bool(settings.clusters),
+        "--hooks": bool(settings.hooks),
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise SettingsError(
+            f"--simulate off and {name} cancel each other: with off, nothing but the API server runs",
+            hint=f"omit one of the two; `--simulate controllers` runs what {name} is for, without pods",
+        )
 
 
 def _run(settings: Settings) -> None:
@@ -224,6 +241,7 @@ def _detach(flags: dict[str, Any], settings: Settings) -> None:
     wanted = "" if settings.ephemeral else str(settings.data or data_home() / "default")
     for server in running_servers():
         if wanted and server.data == wanted:
+            _check_port(flags, server, wanted)
             if missing := [name for name in settings.clusters if name not in server.clusters]:
                 raise SettingsError(
                     f"the server of {wanted} already runs, without {', '.join(missing)}",
@@ -261,6 +279,17 @@ def _detach(flags: dict[str, Any], settings: Settings) -> None:
     raise SettingsError(
         "the server did not start: " + ("\n  ".join(tail) or "its log is empty"), hint=f"see {log}"
     )
+
+
+def _check_port(flags: dict[str, Any], server: ServerRecord, data: str) -> None:
+    """Raise an error if a server that already runs was to listen on another port."""
+    port = load({"port": flags.get("port")}).port if flags.get("port") is not None else 0
+    if port not in (0, server.port):
+        raise SettingsError(
+            f"--data {data} and --port {port} cancel each other: the server of that folder already listens "
+            f"on port {server.port}",
+            hint=f"omit --port, or stop that server first: `lamina down --port {server.port}`",
+        )
 
 
 def _arguments(flags: dict[str, Any]) -> list[str]:

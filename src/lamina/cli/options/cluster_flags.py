@@ -14,7 +14,7 @@ from lamina.cli.server_records import find_server_by_environment, running_server
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import IN_CLUSTER, Access, in_cluster, read_kubeconfig
 from lamina.client.transport.http import HttpTransport
-from lamina.errors import LaminaError, SettingsError, Unreachable
+from lamina.errors import LIST_KINDS, LaminaError, SettingsError, Unreachable
 from lamina.objects.kinds import Kind, Kinds
 from lamina.objects.types import Ref
 
@@ -173,7 +173,7 @@ def find_kind(kinds: Kinds, word: str) -> Kind:
     if not found:
         raise SettingsError(
             f"the server does not serve a kind {word!r}",
-            hint="list the served kinds with `lamina kubectl api-resources`",
+            hint=LIST_KINDS,
         )
     if len(found) > 1:
         listed = ", ".join(f"{kind.plural}.{kind.group}" for kind in found)

@@ -24,7 +24,7 @@ class YamlError(ValueError):
     """Text that is no YAML, or that has values which JSON cannot hold."""
 
 
-class _GoLoader(_Loader):
+class GoLoader(_Loader):
     """A loader with Go's scalar rules that records duplicate keys."""
 
     # Copied, so that removing rules does not change PyYAML globally.
@@ -38,21 +38,21 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?
 _SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")
 
 for _first in "yYnNoOtTfF":
-    _GoLoader.add_implicit_resolver(
+    GoLoader.add_implicit_resolver(
         "tag:yaml.org,2002:bool", re.compile("(" + "|".join(sorted(_TRUE | _FALSE)) + ")$"), [_first]
     )
 for _first in "-+0123456789":
-    _GoLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INTEGER, [_first])
+    GoLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INTEGER, [_first])
 for _first in "-+0123456789.":
-    _GoLoader.add_implicit_resolver("tag:yaml.org,2002:float", _SPECIAL, [_first])
-    _GoLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, [_first])
-_GoLoader.add_implicit_resolver(
+    GoLoader.add_implicit_resolver("tag:yaml.org,2002:float", _SPECIAL, [_first])
+    GoLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, [_first])
+GoLoader.add_implicit_resolver(
     "tag:yaml.org,2002:null", re.compile(r"(~|null|Null|NULL|)$"), ["~", "n", "N", ""]
 )
-_GoLoader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"<<$"), ["<"])
+GoLoader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"<<$"), ["<"])
 
 
-def _integer(loader: _GoLoader, node: yaml.ScalarNode) -> int | float | str:
+def _integer(loader: GoLoader, node: yaml.ScalarNode) -> int | float | str:
     text = str(loader.construct_scalar(node)).replace("_", "")
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
@@ -65,7 +65,7 @@ def _integer(loader: _GoLoader, node: yaml.ScalarNode) -> int | float | str:
     return value if -(2**63) <= value < 2**64 else float(value)
 
 
-def _float(loader: _GoLoader, node: yaml.ScalarNode) -> float | int:
+def _float(loader: GoLoader, node: yaml.ScalarNode) -> float | int:
     text = str(loader.construct_scalar(node)).replace("_", "")
     value = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
     if not math.isfinite(value):
@@ -73,24 +73,29 @@ def _float(loader: _GoLoader, node: yaml.ScalarNode) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def _boolean(loader: _GoLoader, node: yaml.ScalarNode) -> bool:
+def _boolean(loader: GoLoader, node: yaml.ScalarNode) -> bool:
     return str(loader.construct_scalar(node)) in _TRUE
 
 
-def _text(loader: _GoLoader, node: yaml.ScalarNode) -> str:
+def _text(loader: GoLoader, node: yaml.ScalarNode) -> str:
     return str(loader.construct_scalar(node))
 
 
 # `<<` is a merge only as a key; elsewhere it is text.
-_GoLoader.add_constructor("tag:yaml.org,2002:merge", _text)
-_GoLoader.add_constructor("tag:yaml.org,2002:int", _integer)
-_GoLoader.add_constructor("tag:yaml.org,2002:float", _float)
-_GoLoader.add_constructor("tag:yaml.org,2002:bool", _boolean)
+GoLoader.add_constructor("tag:yaml.org,2002:merge", _text)
+GoLoader.add_constructor("tag:yaml.org,2002:int", _integer)
+GoLoader.add_constructor("tag:yaml.org,2002:float", _float)
+GoLoader.add_constructor("tag:yaml.org,2002:bool", _boolean)
 
 
-def load_yaml(data: bytes | str, duplicate: Callable[[str], None] | None = None) -> Any:
+def load_yaml(
+    data: bytes | str, duplicate: Callable[[str], None] | None = None, loader: type[GoLoader] = GoLoader
+) -> Any:
     """Return the JSON value of a YAML document; `duplicate` is called with the path of each duplicate key."""
-    loader = _GoLoader(data)
+    return _loaded(loader(data), duplicate)
+
+
+def _loaded(loader: GoLoader, duplicate: Callable[[str], None] | None) -> Any:
     try:
         # Only the first document is decoded.
         node = loader.get_node() if loader.check_node() else None
@@ -109,7 +114,7 @@ def load_yaml(data: bytes | str, duplicate: Callable[[str], None] | None = None)
 
 def repeated_keys(data: bytes) -> list[tuple[int, str]]:
     """Return the duplicate keys of a document's maps, with the line of each repetition."""
-    loader = _GoLoader(data)
+    loader = GoLoader(data)
     found: list[tuple[int, str]] = []
     try:
         node = loader.get_node() if loader.check_node() else None
