@@ -160,7 +160,8 @@ async def rolls_out_and_aborts(server: Server, admin: Client, folder: Path) -> N
     tenant = Client(HttpTransport(access))
     try:
         story = Story(EXAMPLES / "fleet", tenant)
-        await story.apply("web.yaml")
+        # A machine under load takes longer than 15 seconds, which would abort this rollout, too.
+        await story.apply("web.yaml", instead=("15s", "10m"))
         await story.until(WEB, lambda obj: has(obj, "PlacementRolledOut", "Complete"))
         await story.apply("web.yaml", instead=("nginx:1", "nginx:bad"))
         found = await story.until(WEB, lambda obj: has(obj, "Progressing", "RolloutAborted"))
