@@ -82,6 +82,7 @@ ETCD_SERVER = Artefact(name="etcd", version=ETCD, module=MODULES / "etcd")
 KUBECTL_35 = Artefact(name="kubectl", version="1.35.4", module=MODULES / "kubectl-0.35", stamped=True)
 KUBECTL_34 = Artefact(name="kubectl", version="1.34.4", module=MODULES / "kubectl-0.34", stamped=True)
 HELM = Artefact(name="helm", version="3.20.2", module=MODULES / "helm", package="helm.sh/helm/v3/cmd/helm")
+MONITORING = Artefact(name="monitoring", version="ours", module=MODULES / "monitoring")
 E2E = Artefact(
     name="e2e.test",
     version=KUBERNETES,
@@ -108,7 +109,7 @@ KRO = Artefact(
 FAMILIES: dict[str, tuple[Artefact, ...]] = {
     "real": (APISERVER, ETCD_SERVER, CONTROLLER_MANAGER),
     "kubectl": (KUBECTL_35, KUBECTL_34),
-    "helm": (HELM,),
+    "helm": (HELM, MONITORING),
     "e2e": (E2E,),
     "load": (LOAD_GENERATOR,),
     "kro": (KRO,),

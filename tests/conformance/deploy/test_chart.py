@@ -1,6 +1,7 @@
 """The chart, rendered by Helm: the same objects as `lamina manifests`, and clear refusals."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from lamina.cli.commands.manifests import manifests
 from lamina.objects.types import Made
-from tests.bed.build import KUBERNETES
+from tests.bed.build import KUBERNETES, MONITORING, built
 from tests.bed.helm import CHART, helm, rendered
 
 IMAGE = "registry.example.com/lamina:1"
@@ -141,3 +142,39 @@ def test_the_cleanup_may_do_what_uninstall_does(tmp_path: Path) -> None:
         "verbs": ["get", "delete"],
         "resourceNames": ["lamina-webhook"],
     } in role["rules"]
+
+
+def checked(objects: list[Made]) -> subprocess.CompletedProcess[str]:
+    """Check the objects for the Prometheus operator by its types, and the expressions by Prometheus' parser."""
+    by_kind = {one["kind"]: one for one in objects}
+    dashboard = json.loads(by_kind["ConfigMap"]["data"]["lamina.json"])
+    given = {
+        "rule": by_kind["PrometheusRule"],
+        "monitor": by_kind["ServiceMonitor"],
+        "expressions": [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]],
+    }
+    return subprocess.run(
+        [built(MONITORING)], input=json.dumps(given), capture_output=True, text=True, check=False
+    )
+
+
+def monitored() -> list[Made]:
+    asked = "image=x,alerts.enabled=true,dashboard.enabled=true,metrics.serviceMonitor.enabled=true"
+    return rendered("--set", asked)
+
+
+def test_prometheus_accepts_monitor_rules_and_expressions() -> None:
+    done = checked(monitored())
+
+    assert (done.returncode, done.stdout) == (0, "2 groups, 12 expressions\n"), done.stderr
+
+
+def test_prometheus_refuses_a_wrong_rule() -> None:
+    objects = monitored()
+    (rules,) = (one["spec"]["groups"] for one in objects if one["kind"] == "PrometheusRule")
+    rules[0]["rules"][0]["expr"] = "max by (kind lamina_owner_state"
+    refused = checked(objects)
+    rules[0]["rules"][0] = {"alert": "A", "expr": "up", "durations": "1m"}
+
+    assert refused.returncode == 1 and "could not parse expression" in refused.stderr
+    assert 'unknown field "durations"' in checked(objects).stderr
