@@ -23,7 +23,7 @@ OURS = Installed(namespace="ops", lease_name="lamina")
 
 
 def lease(name: str = "lamina", holder: str = "a", *, ago: int = 0, seconds: int | None = 15) -> Made:
-    spec = {"holderIdentity": holder, "renewTime": micro_stamp(NOW - timedelta(seconds=ago))}
+    spec: Made = {"holderIdentity": holder, "renewTime": micro_stamp(NOW - timedelta(seconds=ago))}
     spec |= {"leaseDurationSeconds": seconds} if seconds else {}
     metadata = {"name": name, "namespace": "ops"}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
