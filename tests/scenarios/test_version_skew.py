@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lamina.cli.output.rollout_status import family_world
+from lamina.cli.output.rollout_status import family_world, snapshot_of
 from lamina.client.client import Client
 from lamina.clock import WallClock
 from lamina.control_plane.cluster import EmbeddedCluster
@@ -168,7 +168,7 @@ async def test_a_hub_without_the_new_status_fields_rolls_out_without_abort_and_s
             await until(client, "Progressing", "NewManifestWorkAvailable")
 
             (family,) = chosen("manifestwork")
-            back = family.rollback(await family_world(client, family), APP, None)
+            back = family.rollback(await family_world(family, await snapshot_of(client)), APP, None)
             await Executor(client, manager="lamina").run(back)
             for name in ("c1", "c2"):
                 await until_sent(client, name, OK1)
