@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from lamina.client.client import Client
+from lamina.client.kubeconfig.credentials import Identity, is_pair
 from lamina.client.kubeconfig.read import Access
 from lamina.client.kubeconfig.write import write_kubeconfig
 from lamina.core.csr import REQUEST
@@ -74,6 +75,11 @@ class Store(NamedTuple):
             return None
         return Lifetime(found.not_valid_before_utc, found.not_valid_after_utc)
 
+    @property
+    def has_pair(self) -> bool:
+        """Say whether the stored certificate and key belong together."""
+        return self.key.exists() and is_pair(Identity(self.certificate.read_bytes(), self.key.read_bytes()))
+
     def write_pair(self, certificate: bytes, key: bytes) -> None:
         """Write a certificate and its key; a client that reads one of them too early waits for the other."""
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
@@ -99,11 +105,17 @@ class Store(NamedTuple):
 
 
 def is_joined(store: Store, now: datetime) -> bool:
-    """Say whether a cluster has a kubeconfig of its hub, with a certificate that is still valid if it is named there."""
+    """
+    Say whether a cluster has a kubeconfig of its hub, and a valid certificate if that was stored beside it.
+
+    A process that ended between the two files of a renewal has left a key without its certificate.
+    """
     if not store.kubeconfig.exists():
         return False
+    if not store.certificate.exists():
+        return True
     lifetime = store.lifetime()
-    return lifetime is None or now < lifetime.ends
+    return lifetime is not None and now < lifetime.ends and store.has_pair
 
 
 def client_request(user: str, groups: tuple[str, ...]) -> Request:

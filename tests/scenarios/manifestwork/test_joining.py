@@ -60,10 +60,10 @@ async def renewing(stage: Stage) -> AsyncIterator[None]:
             await task
 
 
-def old_certificate() -> bytes:
-    """Return a certificate that is still valid for an hour, of the eleven that it was issued for."""
+def old_pair() -> tuple[bytes, bytes]:
+    """Return a certificate that is still valid for an hour, of the eleven that it was issued for, and its key."""
     key, now, name = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC), x509.Name([])
-    return (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -72,8 +72,10 @@ def old_certificate() -> bytes:
         .not_valid_before(now - timedelta(hours=10))
         .not_valid_after(now + timedelta(hours=1))
         .sign(key, hashes.SHA256())
-        .public_bytes(serialization.Encoding.PEM)
     )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.public_bytes(pem), private
 
 
 def is_fresh(store: Store) -> bool:
@@ -191,9 +193,12 @@ async def test_a_cluster_has_joined_while_its_certificate_is_valid(tmp_path: Pat
 
     store.write(Access(server="https://hub", token="t"))
     assert is_joined(store, now), "an administrator may have written it, with other credentials"
-    store.write_pair(old_certificate(), b"key")
+    store.write_pair(*old_pair())
     assert is_joined(store, now) and not is_joined(store, now + timedelta(hours=2))
     assert read_kubeconfig(store.kubeconfig).certificate_file == store.certificate
+
+    store.key.write_bytes(old_pair()[1])
+    assert not is_joined(store, now), "a renewal ended between its two files"
 
 
 async def test_a_cluster_that_has_not_asked_is_not_accepted_and_one_that_is_none_is_not_detached(
