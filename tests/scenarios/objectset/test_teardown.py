@@ -8,7 +8,7 @@ from lamina.families.objectset.labels import CACHED, OWNING_DEPLOYMENT, REVISION
 from lamina.objects import meta
 from lamina.objects.types import Made
 from tests.bed.scenarios import check
-from tests.scenarios.objectset.stage import Stage, controlled, controller, owners, revision_of
+from tests.scenarios.objectset.stage import Stage, controlled, controller, has_condition, owners, revision_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -133,6 +133,36 @@ async def test_a_set_that_is_deleted_with_orphans_takes_none_of_them_back(stage:
     owned = [bool(owners(one.obj)) for one in record.of("cm-a")]
     assert owned == sorted(owned, reverse=True), "once it is released it has no owner again"
     assert not owned[-1]
+
+
+@check("OS-29")
+async def test_a_set_that_is_deleted_with_orphans_is_gone_though_the_one_before_is_paused(
+    stage: Stage,
+) -> None:
+    async with stage.running():
+        await stage.given_set("v1", stage.phase("p1", stage.config_map("cm-a")))
+        await stage.until_set("v1")
+        await stage.given_set("v2", stage.phase("p1", stage.config_map("cm-a", by="v2")), previous=["v1"])
+        await stage.until_set("v2")
+        before = await stage.live("cm-a")
+        assert owners(before) == {"v1": False, "v2": True}
+        await stage.edit(stage.set_ref("v1"), {"spec": {"lifecycleState": "Paused"}})
+        await stage.until_set("v1", lambda now: has_condition(now, "Paused"))
+
+        await stage.client.delete(stage.set_ref("v2"), propagation="Orphan")
+        await stage.until_gone(stage.set_ref("v2"))
+        await stage.settled()
+        left = await stage.live("cm-a")
+        assert owners(left) == {"v1": False}
+        assert (meta.uid(left), left["data"]) == (meta.uid(before), before["data"])
+
+        await stage.client.delete(stage.set_ref("v1"))
+        await stage.until_gone(stage.set_ref("v1"))
+        await stage.settled()
+
+    after = await stage.live("cm-a")
+    assert meta.uid(after) == meta.uid(before)
+    assert has_no_trace(after)
 
 
 @check("OS-30")

@@ -17,7 +17,7 @@ that it is available holds until its next report, so that pausing one takes noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -47,6 +47,8 @@ class RevisionFacts(Struct, frozen=True, kw_only=True):
     """Whether it reports that it does not control all of its objects."""
     is_reported: bool
     """Whether the status is about the current generation, so that what it does not list is not controlled."""
+    takes_over: bool = True
+    """Whether it takes objects over: it is not paused."""
 
 
 Facts = TypeVar("Facts", bound=RevisionFacts)
@@ -83,13 +85,17 @@ def essential(live: Sequence[Facts]) -> list[Facts]:
 
 
 def protected(
-    own: Iterable[tuple[ObjectKey, str]], revisions: Sequence[RevisionFacts], uid: str
+    own: Iterable[tuple[ObjectKey, str]],
+    revisions: Sequence[RevisionFacts],
+    uid: str,
+    given_up: Collection[ObjectKey] = (),
 ) -> frozenset[ObjectKey]:
     """
     Return which of its own objects, each with its place, the ended revision of that uid must not delete.
 
     `revisions` are all of its lineage, oldest first, without those that are being deleted. As long as
-    one of them is live, the newest that works counts, too, where it is archived and another one.
+    one of them is live, the newest that works counts, too, where it is archived and another one. What
+    it has `given_up` it cannot delete, and is protected only for a revision that takes it over now.
     """
     live = [one for one in revisions if one.is_live]
     needed, newest = essential(live), working(revisions)
@@ -98,7 +104,11 @@ def protected(
     return frozenset(
         key
         for key, place in own
-        if any(one.contents.may_contain(key, place, one.controlled) for one in needed)
+        if any(
+            one.contents.may_contain(key, place, one.controlled)
+            for one in needed
+            if one.takes_over or key not in given_up
+        )
     )
 
 

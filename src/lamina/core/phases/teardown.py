@@ -2,8 +2,8 @@
 Teardown: what becomes of the objects of an owner that is archived or deleted.
 
     the owner controls it          it is deleted, at the version that was seen
-    a live revision still has to   it is left for that revision to take over, and waited for
-      take it over
+    a live revision still has to   it is left for that revision to take over, and waited for; where the
+      take it over                   garbage collector has removed the reference, not for a paused one
     deletion policy Orphan,        every trace of the owner is removed, and the object stays
       or the finalizer orphan
     the owner is an owner only     its reference is removed, and nothing else
@@ -11,8 +11,8 @@ Teardown: what becomes of the objects of an owner that is archived or deleted.
                                      has not done so, and with the last one all that names a revision
     another owner has it           it is left alone
 
-The label and the annotation link an object without a controller to the owners that remain. One of
-them may be paused and take it over much later: that is not waited for.
+The label and the annotation link an object without a controller to the owners that remain, of which
+a paused one may take it over much later.
 
 An object that is gone, or does not refer to its owner, is read live before that counts: what a
 stale cache does not have would never be deleted by anything else once its owner is archived.
@@ -94,9 +94,15 @@ def tear_down(
 
 
 def may_give_up(owner: PhaseOwner, live: Obj) -> bool:
-    """Say whether an owner would delete an object, or remove what links one without a controller to its lineage."""
+    """Say whether an owner would delete an object, or is what links one without a controller to its lineage."""
+    is_linked = owner.record.has(live, owner.uid) or (_has_trace(owner, live) and owner.is_shared(live))
     is_free = owner.controller(live) is None and owner.conventions.is_marked(live)
-    return owner.controls(live) or (is_free and owner.record.has(live, owner.uid))
+    return owner.controls(live) or (is_linked and is_free)
+
+
+def given_up(owner: PhaseOwner, lives: Mapping[ObjectKey, Obj]) -> frozenset[ObjectKey]:
+    """Return the objects from which the garbage collector has removed the reference of an owner."""
+    return frozenset(key for key, live in lives.items() if not owner.record.has(live, owner.uid))
 
 
 def _has_trace(owner: PhaseOwner, live: Obj) -> bool:

@@ -48,6 +48,7 @@ def facts(sets: Iterable[Obj], slices: Mapping[str, Obj], kinds: Kinds) -> tuple
             contents=contents(one, slices, kinds),
             controlled=frozenset(read_controller_of(one)),
             is_live=lineage.is_live(one),
+            takes_over=(one.get("spec") or {}).get("lifecycleState") != "Paused",
             is_available=lineage.is_available(one),
             was_available=lineage.was_available(one),
             has_succeeded=lineage.has_succeeded(one),

@@ -100,11 +100,12 @@ def protected(
     known: Lineage,
     kinds: Kinds,
     target: Kinds,
+    given_up: Collection[ObjectKey],
 ) -> frozenset[ObjectKey] | Plan:
     """
     Return which of its own objects, each with its place, a set must not delete, or the plan that asks which.
 
-    `kinds` are those of the cluster of the set, and `target` those of the cluster of the objects.
+    What it has `given_up` waits for no set that is paused. `kinds` are those of the cluster of the set, and `target` those of the cluster of the objects.
     """
     kind = kinds.preferred(meta.group_kind(obj))
     if kind is None:
@@ -120,7 +121,7 @@ def protected(
     # The set itself is live where the cache does not know yet that its archival was taken back.
     itself = [one for one in sets if meta.uid(one) == meta.uid(obj)]
     left = [one for one in (*itself, *related) if not meta.is_deleting(one)]
-    return archive.protected(own, facts(left, known.slices, target), meta.uid(obj))
+    return archive.protected(own, facts(left, known.slices, target), meta.uid(obj), given_up)
 
 
 def protected_from_phase(

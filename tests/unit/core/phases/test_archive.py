@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lamina.core.phases.archive import RevisionFacts, archivable, essential, protected, working
 from lamina.core.phases.contents import Contents
@@ -206,6 +207,14 @@ def test_the_latest_and_the_newest_working_revision_are_essential() -> None:
 )  # fmt: skip
 def test_an_ended_revision_does_not_delete(revisions: list[RevisionFacts], kept: str) -> None:
     assert protected([(key(name), "") for name in "abc"], revisions, "uid-9") == frozenset(map(key, kept))
+
+
+def test_what_a_revision_has_given_up_is_protected_only_for_one_that_takes_it_over_now() -> None:
+    first, second = replace(revision(1, "ab", succeeded=True), takes_over=False), revision(2, "b")
+
+    kept = protected([(key(name), "") for name in "ab"], [first, second], "uid-9", [*map(key, "ab")])
+
+    assert kept == {key("b")}
 
 
 def test_an_object_that_is_listed_without_namespace_is_found_by_its_name() -> None:

@@ -82,7 +82,7 @@ def test_what_another_revision_is_to_take_over_is_waited_for() -> None:
     ("found", "waits"),
     [
         pytest.param(
-            live(controller=None, revision=5, owners=[4]), False, id="released by the garbage collector"
+            live(controller=None, revision=5, owners=[4]), True, id="released by the garbage collector"
         ),
         pytest.param(live(controller=None, revision=3, owners=[4, 5]), True, id="that nothing controls"),
         pytest.param(live(controller=None, revision=5), False, id="that is no other revision's"),

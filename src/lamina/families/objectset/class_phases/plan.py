@@ -24,7 +24,7 @@ from lamina.core.phases.manifest import ObjectKey
 from lamina.core.phases.object_list import listed
 from lamina.core.phases.owner import PhaseOwner, superseded
 from lamina.core.phases.phase_step import RETRY, Failure, FailureReason, PhaseStep, phase_step
-from lamina.core.phases.teardown import may_give_up, tear_down
+from lamina.core.phases.teardown import given_up, may_give_up, tear_down
 from lamina.errors import SpecError
 from lamina.families.objectset import lineage, metrics
 from lamina.families.objectset.api import PROBES
@@ -162,7 +162,7 @@ def _tear_down(view: View, answers: Answers) -> Plan:
         return waits
     kept: frozenset[ObjectKey] | Plan = frozenset()
     if any(may_give_up(owner, one) for one in lives.values()):
-        kept = _protected(view, answers)
+        kept = _protected(view, answers, given_up(owner, lives))
     if isinstance(kept, Plan):
         return kept
     wanted = view.manifests
@@ -180,9 +180,9 @@ def _tear_down(view: View, answers: Answers) -> Plan:
     return one_stage("delete", done.actions, because=because)
 
 
-def _protected(view: View, answers: Answers) -> frozenset[ObjectKey] | Plan:
+def _protected(view: View, answers: Answers, left: frozenset[ObjectKey]) -> frozenset[ObjectKey] | Plan:
     own = ((one.key, view.phase_class.place) for one in view.manifests)
     if view.parent is not None:
-        return protected(view.parent, own, answers, view.lineage, view.kinds, view.target_kinds)
+        return protected(view.parent, own, answers, view.lineage, view.kinds, view.target_kinds, left)
     slices, kinds = view.lineage.slices, view.kinds
     return protected_from_phase(view.set_kind, view.obj, own, answers, slices, kinds, view.target_kinds)

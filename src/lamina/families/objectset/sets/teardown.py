@@ -18,7 +18,7 @@ from lamina.core.phases.live_objects import live_objects
 from lamina.core.phases.live_revisions import uncached
 from lamina.core.phases.manifest import ObjectKey
 from lamina.core.phases.owner import PhaseOwner
-from lamina.core.phases.teardown import Teardown, may_give_up, tear_down
+from lamina.core.phases.teardown import Teardown, given_up, may_give_up, tear_down
 from lamina.families.objectset.contents import place_of
 from lamina.families.objectset.labels import METRICS, PHASE_CLASS, TEARDOWN
 from lamina.families.objectset.reporting import report
@@ -49,7 +49,7 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan:
     own = ((one.key, place_of(phase.class_)) for phase in view.phases for one in phase.manifests)
     kept: frozenset[ObjectKey] | Plan = frozenset()
     if any(may_give_up(owner, one) for one in lives.values()) or view.owned_phases:
-        kept = protected(obj, own, answers, view.lineage, view.kinds, view.kinds)
+        kept = protected(obj, own, answers, view.lineage, view.kinds, view.kinds, given_up(owner, lives))
     if isinstance(kept, Plan):
         return kept
     orphans = _ORPHAN in meta.finalizers(obj)
