@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from lamina.cli.commands.run import run
 from lamina.cli.options import run_flags
+from lamina.cli.options.conflicts import check_conflicts
+from lamina.cli.options.webhook_flags import check_options
 from lamina.errors import SettingsError
 from lamina.families.registry import chosen
 
@@ -181,3 +183,71 @@ def test_resource_graphs_run_with_the_options_that_their_controller_has_upstream
     assert (made.omits, made.inline_inputs, made.history_limit, made.deletes_crds) == (True, True, 3, True)
     assert made.propagation_interval == timedelta(seconds=5)
     assert not run_flags.family_settings(flags()).omits
+
+
+NO_ELECTION = "--no-leader-election"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([NO_ELECTION, "--shards=2"],                         "--shards has no effect with --no-leader-election"),
+        ([NO_ELECTION, "--leader-election-id=mc"],            "--lease-name has no effect with --no-leader-election"),
+        ([NO_ELECTION, "--lease-namespace=ops"],              "and without a webhook"),
+        ([NO_ELECTION, "--no-upstream-lease", "--retry-period=1s"], "--retry-period has no effect with --no-leader-el"),
+        (["--phase-class=a", "--no-upstream-lease"],          "--no-upstream-lease has no effect with --phase-class"),
+        (["--client-go-burst=9"],                             "--client-go-burst has no effect without --client-go-qps"),
+        (["--events-qps=0", "--events-burst=9"],              "--events-burst has no effect with --events-qps 0"),
+        (["--apply-strategy-ssa-field-manager=me"],           "has no effect with --apply-strategy dynamic-apply"),
+        (["--families=objectset", "--no-scheduler"],          "--no-scheduler has no effect because the family manif"),
+        (["--families=objectset", "--target-label-selector=a=b"], "because the family metacontroller does not run"),
+        (["--families=objectset", "--allow-crd-deletion"],    "because the family resourcegraph does not run"),
+        (["--log=info", "--zap-devel"],                       "--log has no effect with --zap-devel"),
+        (["--log-format=text", "--zap-encoder=json"],         "--log-format has no effect with --zap-encoder"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_another_one_cancels_is_refused(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        check(*arguments)
+
+    assert complaint in str(refused.value)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        [NO_ELECTION, "--lease-duration=20s"],
+        [NO_ELECTION, "--lease-namespace=ops", "--webhook-service=ops/lamina"],
+        ["--client-go-burst=9", "--client-go-qps=3"],
+        ["--apply-strategy=server-side-apply", "--apply-strategy-ssa-field-manager=me"],
+        ["--families=manifestwork", "--no-scheduler"],
+        ["--leader-election", "--shards=2", "--leader-election-id=mc"],
+        ["--zap-devel", "--zap-log-level=2"],
+    ],
+)
+def test_settings_that_go_together_are_not_refused(arguments: list[str]) -> None:
+    check(*arguments)
+
+
+def check(*arguments: str) -> None:
+    """Check the options as `lamina run` does."""
+    context = run.make_context("run", list(arguments))
+    check_conflicts(context, chosen(context.params["families"]))
+
+
+def test_a_webhook_has_a_url_or_a_service() -> None:
+    both = flags("--webhook-url=https://10.0.0.7", "--webhook-service=ops/lamina")
+
+    with pytest.raises(SettingsError, match="a webhook has a URL or a service, not both"):
+        check_options(both, chosen("manifestwork"))
+
+
+def test_the_command_refuses_it_before_it_looks_for_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/none")
+
+    done: Any = CliRunner().invoke(run, [NO_ELECTION, "--shards=2"])
+
+    assert isinstance(done.exception, SettingsError)
+    assert "--shards has no effect" in str(done.exception)

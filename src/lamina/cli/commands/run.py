@@ -13,6 +13,7 @@ import click
 
 from lamina.cli.options import run_flags
 from lamina.cli.options.cluster_flags import cluster_options, load_access
+from lamina.cli.options.conflicts import check_conflicts
 from lamina.cli.options.metrics_flags import ProcessMetrics, check_secure, probe_options
 from lamina.cli.options.phase_class_flags import (
     ServedClass,
@@ -77,6 +78,7 @@ def run(
     served = served_class(flags, selected, hooks)
     if served is not None:
         selected = served.families
+    check_conflicts(click.get_current_context(), selected)
     access = load_access(kubeconfig, context)
     lease_config = run_flags.lease_config(flags, _own_namespace(access))
     upstream = upstream_leases(flags, selected) if served is None else {}
