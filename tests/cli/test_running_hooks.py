@@ -142,7 +142,7 @@ def test_rbac_refuses_what_is_no_service_account(lamina: Lamina, account: str) -
     assert f"--service-account: expected NAMESPACE/NAME, got {account!r}" in refused
 
 
-@pytest.mark.parametrize("flag", ["--aggregate-roles", "--people"])
+@pytest.mark.parametrize("flag", ["--aggregate-roles"])
 def test_rbac_has_roles_that_aggregate_to_those_of_a_namespace(
     lamina: Lamina, tmp_path: Path, flag: str
 ) -> None:

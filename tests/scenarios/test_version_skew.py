@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lamina.cli.output.rollout_status import family_world, snapshot_of
 from lamina.client.client import Client
 from lamina.clock import WallClock
 from lamina.control_plane.cluster import EmbeddedCluster
@@ -18,6 +17,7 @@ from lamina.families.registry import FamilyOptions, chosen
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Ref
 from lamina.runtime.controller.executor import Executor
+from lamina.runtime.controller.snapshot import Snapshot
 from lamina.runtime.hooks.client import HookClient
 from lamina.settings import Settings
 from lamina.testing.waiting import eventually
@@ -168,7 +168,8 @@ async def test_a_hub_without_the_new_status_fields_rolls_out_without_abort_and_s
             await until(client, "Progressing", "NewManifestWorkAvailable")
 
             (family,) = chosen("manifestwork")
-            back = family.rollback(await family_world(family, await snapshot_of(client)), APP, None)
+            watches = [watch for one in family.controllers for watch in one.watches]
+            back = family.rollback(await (await Snapshot.of(client)).world(watches), APP, None)
             await Executor(client, manager="lamina").run(back)
             for name in ("c1", "c2"):
                 await until_sent(client, name, OK1)

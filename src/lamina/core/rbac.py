@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
@@ -37,6 +37,22 @@ class Rights(Struct):
     def allow(self, group: str, resource: str, verb: str) -> bool:
         """Say whether a verb is allowed on all objects of a resource."""
         return verb in self._verbs.get((group, resource, ()), ())
+
+    def readable(self) -> Rights:
+        """Return the rights to read what these list, but no Secrets."""
+        reads = Rights()
+        for (group, resource, names), verbs in self._verbs.items():
+            if "list" in verbs and not names and (group, resource) != ("", "secrets"):
+                reads.add(group, (resource,), ("get", "list", "watch"))
+        return reads
+
+    def without(self, kinds: Iterable[tuple[str, str]]) -> Rights:
+        """Return these rights without those on some kinds, given by group and resource."""
+        gone, rest = set(kinds), Rights(notes=list(self.notes))
+        for (group, resource, names), verbs in self._verbs.items():
+            if (group, resource.partition("/")[0]) not in gone:
+                rest.add(group, (resource,), tuple(verbs), names=names)
+        return rest
 
     def rules(self) -> list[Made]:
         """Return the rules of a role, one for all resources of a group that need the same."""

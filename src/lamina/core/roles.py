@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -45,14 +45,19 @@ def role(rights: Rights, name: str, namespace: str = "", labels: Mapping[str, st
 def bound(rights: Rights, name: str, subject: Subject, namespace: str = "") -> list[Made]:
     """Return a role and its binding to a subject, both in a namespace or both for the cluster."""
     made = role(rights, name, namespace)
-    binding: Made = {
+    return [made, binding(made, [subject])]
+
+
+def binding(bound_role: Made, subjects: Sequence[Subject], name: str = "") -> Made:
+    """Return the binding of a role to subjects, in the namespace of the role; it has the name of the role by default."""
+    kind, metadata = bound_role["kind"], bound_role["metadata"]
+    return {
         "apiVersion": f"{GROUP}/v1",
-        "kind": f"{made['kind']}Binding",
-        "metadata": _metadata(name, namespace),
-        "roleRef": {"apiGroup": GROUP, "kind": made["kind"], "name": name},
-        "subjects": [subject.written()],
+        "kind": f"{kind}Binding",
+        "metadata": _metadata(name or metadata["name"], metadata.get("namespace", "")),
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": metadata["name"]},
+        "subjects": [one.written() for one in subjects],
     }
-    return [made, binding]
 
 
 def _metadata(name: str, namespace: str) -> Made:

@@ -14,12 +14,13 @@ import yaml
 
 from lamina.admission.ca import Secrets
 from lamina.cli.options.cluster_flags import NoCluster, cluster_options, load_access, with_client
+from lamina.cli.options.people_flags import aggregated_roles, check_people, people_options, people_roles
 from lamina.cli.options.upstream_flags import stated_namespaces, upstream_leases, upstream_options
 from lamina.client.client import Client
 from lamina.core.model.family import Family
 from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.core.rbac import Rights
-from lamina.core.roles import Subject, bound, role, service_account
+from lamina.core.roles import Subject, bound, service_account
 from lamina.errors import NotFound, SettingsError, UnknownKind
 from lamina.families.registry import FamilyOptions, agents, chosen
 from lamina.hooks.sdk import GROUP, PLURALS
@@ -85,7 +86,7 @@ from lamina.runtime.controller.leader_election import lease_names
     is_flag=True,
     help="Add roles that aggregate to view, edit and admin, for users of the families' kinds.",
 )
-@click.option("--people", is_flag=True, hidden=True, help="Old name of --aggregate-roles.")
+@people_options
 @click.option("--name", metavar="NAME", default="lamina", show_default=True, help="Name of the roles.")
 @click.option(
     "--service-account",
@@ -110,13 +111,12 @@ def rbac(
     shards: int,
     agent: str | None,
     aggregate_roles: bool,
-    people: bool,
     name: str,
     account: str,
     output: str,
     kubeconfig: Path | None,
     context: str,
-    **upstream: Any,
+    **flags: Any,
 ) -> None:
     """
     Print a service account for `lamina run`, with the roles that it needs and their bindings.
@@ -126,6 +126,8 @@ def rbac(
     declare and from those on the cluster. Leases and the webhook's Secret are in
     Roles of their namespace; those of the families' originals are included where
     their namespace exists.
+
+    With --people, print instead what users of this command line need in a namespace.
     """
     subject = _subject(account)
     if agent is not None:
@@ -138,8 +140,12 @@ def rbac(
         )
         return
     selected = chosen(families, FamilyOptions(schedules=scheduler, registers=scheduler))
-    leases = [one for found in upstream_leases(upstream, selected).values() for one in found]
+    leases = [one for found in upstream_leases(flags, selected).values() for one in found]
     found = _read_cluster(selected, [one.namespace for one in leases], hooks, kubeconfig, context)
+    check_people(flags)
+    if flags["people"]:
+        _print(people_roles(selected, found.controllers, name, flags), output)
+        return
     needed = _base_rights(install, bool(hooks), leases)
     needed.join(_family_rights(selected, found.controllers))
     for resource in related:
@@ -155,7 +161,7 @@ def rbac(
     inside = {own: _lease_rights(lease_names(lease_name, shards))}
     if webhook:
         inside[own].join(_secret_rights(own))
-    known = {*found.namespaces, *stated_namespaces(upstream)}
+    known = {*found.namespaces, *stated_namespaces(flags)}
     for one in leases:
         if one.namespace in known:
             inside.setdefault(one.namespace, Rights()).join(_lease_rights((one.name,)))
@@ -164,8 +170,8 @@ def rbac(
     objects = [service_account(subject), *bound(needed, name, subject)]
     for namespace, rights in inside.items():
         objects += bound(rights, name, subject, namespace)
-    if aggregate_roles or people:
-        objects += _user_roles(selected, name)
+    if aggregate_roles:
+        objects += aggregated_roles(selected, name)
     _print(objects, output)
 
 
@@ -308,27 +314,3 @@ def _subject(account: str) -> Subject:
             f"--service-account: expected NAMESPACE/NAME, got {account!r}", hint="for example default/lamina"
         )
     return Subject(kind="ServiceAccount", namespace=namespace, name=name)
-
-
-def _user_roles(families: Sequence[Family], name: str) -> list[Made]:
-    """Return the roles that aggregate to the built-in roles view, edit and admin."""
-    view, edit = Rights(), Rights()
-    for family in families:
-        for definition in family.definitions():
-            spec = definition["spec"]
-            if spec["scope"] == "Namespaced":
-                kinds = (spec["names"]["plural"],)
-                view.add(spec["group"], kinds, ("get", "list", "watch"))
-                if definition["metadata"]["name"] in family.user_definitions:
-                    edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
-    return [
-        role(
-            rights,
-            f"{name}-{suffix}",
-            labels={f"rbac.authorization.k8s.io/aggregate-to-{one}": "true" for one in roles},
-        )
-        for suffix, rights, roles in (
-            ("view", view, ("view", "edit", "admin")),
-            ("edit", edit, ("edit", "admin")),
-        )
-    ]

@@ -75,6 +75,10 @@ class Family(Struct, frozen=True, kw_only=True):
     """The status of an owner from its objects as they are now, or what has to be asked first; where it differs."""
     rights: Callable[[Iterable[Obj]], Rights] = lambda objects: Rights()
     """The RBAC rules that these objects of its kinds need."""
+    edits: Callable[[Iterable[Obj]], Rights] = lambda objects: Rights()
+    """The RBAC rules that users need to roll back, pin and unpin the owners that these objects have."""
+    shared_definitions: tuple[str, ...] = ()
+    """The cluster-scoped definitions without whose objects owners in a namespace are not known as such."""
     checks: tuple[AdmissionCheck, ...] = ()
     """The admission checks of its kinds."""
     is_finalizer: Callable[[str], bool] = lambda finalizer: False

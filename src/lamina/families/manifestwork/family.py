@@ -16,7 +16,7 @@ from lamina.families.manifestwork.hub import commands
 from lamina.families.manifestwork.hub import controller as hub
 from lamina.families.manifestwork.labels import SCORE, WORK
 from lamina.families.manifestwork.placement.controller import controllers as placement_controllers
-from lamina.families.manifestwork.rbac import is_finalizer, rights
+from lamina.families.manifestwork.rbac import edits, is_finalizer, rights
 
 
 def family(options: hub.Options = hub.DEFAULTS) -> Family:
@@ -34,6 +34,7 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
         rollback=commands.roll_back,
         plan=partial(commands.preview_edit, options),
         health=commands.health_of,
+        edits=edits,
         rights=lambda objects: rights(objects, schedules=options.schedules, registers=options.registers),
         is_finalizer=is_finalizer,
         optional_status_fields={

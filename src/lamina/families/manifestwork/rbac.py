@@ -41,6 +41,13 @@ def rights(objects: Iterable[Obj] = (), *, schedules: bool = True, registers: bo
     return needed
 
 
+def edits(objects: Iterable[Obj] = ()) -> Rights:
+    """Return the rights to edit replica sets."""
+    needed = Rights()
+    needed.add(WORK_GROUP, ("manifestworkreplicasets",), ("update", "patch"))
+    return needed
+
+
 def _scheduling() -> Rights:
     """Return the rights of the placement controller."""
     needed = Rights()

@@ -30,7 +30,7 @@ from lamina.families.metacontroller.controller import (
 from lamina.families.metacontroller.crds import definitions
 from lamina.families.metacontroller.labels import REVISION
 from lamina.families.metacontroller.owner_status import owner_status
-from lamina.families.metacontroller.rbac import is_finalizer, rights
+from lamina.families.metacontroller.rbac import edits, is_finalizer, rights
 from lamina.families.metacontroller.rollback import rollback
 from lamina.families.metacontroller.sync.gather import gather_any
 from lamina.objects import meta
@@ -51,6 +51,11 @@ def family(options: Options = DEFAULTS) -> Family:
         rights=rights,
         is_finalizer=is_finalizer,
         revision_kinds=(REVISION,),
+        edits=edits,
+        shared_definitions=(
+            "compositecontrollers.metacontroller.k8s.io",
+            "decoratorcontrollers.metacontroller.k8s.io",
+        ),
         user_definitions=("controllerrevisions.metacontroller.k8s.io",),
         optional_status_fields={
             f"{plural}.metacontroller.k8s.io": OptionalStatus(

@@ -8,6 +8,7 @@ names the hook instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from lamina.core.rbac import Rights
 from lamina.errors import SpecError
@@ -17,6 +18,7 @@ from lamina.families.metacontroller.hooks.endpoint import endpoint
 from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, GROUP, RELEASE, finalizer
 from lamina.objects.types import Obj
 
+_Parent: TypeAlias = api.ParentResource | api.DecoratedResource
 _READ = ("get", "list", "watch")
 _MANAGE = (*_READ, "create", "patch", "delete")
 
@@ -46,6 +48,24 @@ def is_finalizer(text: str) -> bool:
     return text == RELEASE or text.startswith(tuple(finalizer(kind, "") for kind in (COMPOSITE, DECORATOR)))
 
 
+def edits(controllers: Iterable[Obj]) -> Rights:
+    """Return the rights to edit the parents of these controllers."""
+    needed = Rights()
+    for obj in controllers:
+        try:
+            if obj.get("kind") == COMPOSITE.kind:
+                targets: Sequence[_Parent] = (api.composite(obj).parent_resource,)
+            elif obj.get("kind") == DECORATOR.kind:
+                targets = api.decorator(obj).resources
+            else:
+                continue
+        except SpecError:
+            continue
+        for target in targets:
+            needed.add(_group(target.api_version), (target.resource,), ("update", "patch"))
+    return needed
+
+
 def _composite(needed: Rights, spec: api.CompositeSpec) -> None:
     parent = spec.parent_resource
     _parent(needed, parent)
@@ -65,7 +85,7 @@ def _decorator(needed: Rights, spec: api.DecoratorSpec) -> None:
     _hooks(needed, spec.hooks, spec.endpoint_configs)
 
 
-def _parent(needed: Rights, parent: api.ParentResource | api.DecoratedResource) -> None:
+def _parent(needed: Rights, parent: _Parent) -> None:
     group = _group(parent.api_version)
     # Our finalizer may have to be removed where there is no finalize hook any more.
     needed.add(group, (parent.resource,), (*_READ, "patch"))

@@ -11,7 +11,7 @@ from lamina.families.objectset.crds import definitions
 from lamina.families.objectset.deployments.rollback import roll_back
 from lamina.families.objectset.labels import SETS
 from lamina.families.objectset.owner_status import live_status, owner_status, owners
-from lamina.families.objectset.rbac import is_finalizer, rights
+from lamina.families.objectset.rbac import edits, is_finalizer, rights
 
 
 def family(options: Options = DEFAULT_OPTIONS) -> Family:
@@ -27,6 +27,7 @@ def family(options: Options = DEFAULT_OPTIONS) -> Family:
         rollback=roll_back,
         plan=preview.plan,
         rights=rights,
+        edits=edits,
         upstream_leases=(
             UpstreamLease(
                 upstream="Package Operator",

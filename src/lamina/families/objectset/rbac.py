@@ -36,6 +36,14 @@ def is_finalizer(text: str) -> bool:
     return text in (TEARDOWN, METRICS)
 
 
+def edits(objects: Iterable[Obj] = ()) -> Rights:
+    """Return the rights to edit deployments, and sets that have none."""
+    needed = Rights()
+    for kind in (*SETS, *DEPLOYMENTS):
+        needed.add(GROUP, (plural(kind.kind),), ("update", "patch"))
+    return needed
+
+
 def _kinds(obj: Obj) -> Iterator[GroupKind]:
     spec = obj.get("spec") or {}
     spec = (spec.get("template") or {}).get("spec") or spec

@@ -12,7 +12,7 @@ from lamina.families.resourcegraph.controllers import controllers
 from lamina.families.resourcegraph.crds import definitions
 from lamina.families.resourcegraph.labels import DEFINITION_REVISION, INPUT_REVISION
 from lamina.families.resourcegraph.options import DEFAULTS, Options
-from lamina.families.resourcegraph.rbac import is_finalizer, rights
+from lamina.families.resourcegraph.rbac import edits, is_finalizer, rights
 
 
 def family(options: Options = DEFAULTS) -> Family:
@@ -32,6 +32,8 @@ def family(options: Options = DEFAULTS) -> Family:
         rights=rights,
         # Instances follow the current revision of their definition, which upstream's CRD does not declare.
         required_status_fields={"resourcegraphdefinitions.kro.run": ("status.currentRevision",)},
+        edits=edits,
+        shared_definitions=("resourcegraphdefinitions.kro.run", "resourcegraphdefinitionrevisions.kro.run"),
         upstream_leases=(UpstreamLease(upstream="kro", namespace="kro-system", name="controller.kro.run"),),
         is_finalizer=is_finalizer,
         revision_kinds=(DEFINITION_REVISION, INPUT_REVISION),

@@ -40,10 +40,24 @@ def is_finalizer(text: str) -> bool:
     return text == FINALIZER
 
 
+def edits(objects: Iterable[Obj] = ()) -> Rights:
+    """Return the rights to edit the instances of these definitions."""
+    needed = Rights()
+    for definition in objects:
+        if definition.get("kind") == DEFINITION.kind:
+            needed.add(*_instances(definition), ("update", "patch"))
+    return needed
+
+
+def _instances(definition: Obj) -> tuple[str, tuple[str]]:
+    """Return the group and the resource of the kind that a definition generates."""
+    schema = (definition.get("spec") or {}).get("schema") or {}
+    return str(schema.get("group") or GROUP), (pluralize(str(schema.get("kind") or "").lower()),)
+
+
 def _add(needed: Rights, definition: Obj) -> None:
     spec = definition.get("spec") or {}
-    schema = spec.get("schema") or {}
-    group, plural = str(schema.get("group") or GROUP), pluralize(str(schema.get("kind") or "").lower())
+    group, (plural,) = _instances(definition)
     needed.add(group, (plural,), (*_READ, "patch", "update"))
     needed.add(group, (f"{plural}/status",), ("patch",))
     needed.add(group, (f"{plural}/finalizers",), ("update",))
