@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -180,6 +181,9 @@ def test_revisions_are_listed_and_compared(lamina: Lamina) -> None:
         (3, "wanted"), (2, "idle"), (1, "idle"),
     ]  # fmt: skip
     assert listed[0]["snapshot"] == {"spec": {"colour": "blue"}}
+    assert shown[0].split() == ["REVISION", "ROLE", "TARGETS", "AGE", "NAME"]
+    assert all(re.fullmatch(r"\d+[smh]\w*", line.split()[3]) for line in shown[1:]), shown
+    assert all(one["created"] for one in listed)
     assert [line.split()[:3] for line in shown[1:]] == [
         ["3", "wanted", "2"],
         ["2", "idle", "0"],
@@ -200,7 +204,11 @@ def test_rollback_writes_the_old_snapshot_and_the_usual_rollout_follows(lamina: 
 
     rehearsed = json.loads(lamina("rollback", "set/back", "--dry-run", "-o", "json").stdout)
     assert rehearsed["stages"][0]["actions"][0]["words"] == "replace set default/back"
-    assert "roll back to revision 1" in lamina("rollback", "set/back", "--dry-run").stdout
+    (change,) = rehearsed["changes"]
+    assert (change["path"], change["before"], change["after"]) == (["spec", "colour"], "green", "red")
+    shown = lamina("rollback", "set/back", "--dry-run").stdout
+    assert "roll back to revision 1" in shown
+    assert shown.endswith("\nspec.colour: 'green' became 'red'\n")
     assert server.get(f"{SETS}/back").json["spec"]["colour"] == "green"
 
     assert lamina("rollback", "set/back").stdout == "rolling back set default/back to revision 1\n"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import click
 
+from lamina.cli.commands.clock import now_at
 from lamina.cli.commands.get import UNKNOWN
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
 from lamina.cli.output.rollout_status import readable_owner_status_of, warn_unread
@@ -18,7 +20,9 @@ from lamina.core.rollout.revision import Revision
 from lamina.errors import RevisionNotFound, SettingsError
 from lamina.objects import conditions, meta
 from lamina.objects.diff import ABSENT, Change, diff
+from lamina.objects.times import moment
 from lamina.objects.types import Made
+from lamina.server.kinds.columns import human_duration
 
 
 @click.group()
@@ -37,10 +41,17 @@ _output = click.option(
 @_output
 @object_options
 def listed(target: str, output: str, namespace: str, kubeconfig: Path | None, context: str) -> None:
-    """List the revisions of KIND/NAME, newest first."""
-    owner_status = with_client(
-        load_access(kubeconfig, context), lambda client: _owner_status(client, target, namespace)
-    )
+    """
+    List the revisions of KIND/NAME, newest first.
+
+    The spec asks for the one that is wanted. An abort returns to the one that is
+    stable. Targets are on those that are in use, and none on those that are idle.
+    """
+
+    async def read(client: Client) -> tuple[OwnerStatus, datetime]:
+        return await _owner_status(client, target, namespace), await now_at(client)
+
+    owner_status, now = with_client(load_access(kubeconfig, context), read)
     warn_unread([owner_status])
     rows = [described(owner_status, revision) for revision in reversed(owner_status.history.revisions)]
     if output == "json":
@@ -49,10 +60,10 @@ def listed(target: str, output: str, namespace: str, kubeconfig: Path | None, co
     if not rows:
         click.echo(f"{meta.ref(owner_status.owner)} has no revisions: {owner_status.unrevised}", err=True)
         return
-    click.echo(shown(rows))
+    click.echo(shown(rows, now))
 
 
-def shown(rows: Sequence[Made]) -> str:
+def shown(rows: Sequence[Made], now: datetime) -> str:
     """Return revisions as a table: with the cause where users note one, and with success where revisions report it."""
     columns = {
         "REVISION": [str(row["revision"]) for row in rows],
@@ -61,10 +72,22 @@ def shown(rows: Sequence[Made]) -> str:
     }
     if any(row["succeeded"] for row in rows):
         columns["SUCCEEDED"] = ["yes" if row["succeeded"] else "no" for row in rows]
+    columns["AGE"] = [_age(row["created"], now) for row in rows]
     columns["NAME"] = [row["name"] for row in rows]
     if any(row["changeCause"] for row in rows):
         columns["CHANGE-CAUSE"] = [row["changeCause"] or "<none>" for row in rows]
     return table(tuple(columns), list(zip(*columns.values(), strict=True)))
+
+
+def created(revision: Revision) -> str:
+    """Return when a revision was stored; empty where it is not stored yet."""
+    stored = meta.metadata(revision.obj).get("creationTimestamp") if revision.obj is not None else ""
+    return revision.created or stored or ""
+
+
+def _age(created: str, now: datetime) -> str:
+    since = moment(created)
+    return human_duration((now - since).total_seconds()) if since is not None else "-"
 
 
 def described(owner_status: OwnerStatus, revision: Revision) -> Made:
@@ -72,12 +95,12 @@ def described(owner_status: OwnerStatus, revision: Revision) -> Made:
     are_read = all(one.is_read for one in owner_status.targets.values()) and not owner_status.unread
     targets = [key for key, one in owner_status.targets.items() if one.revision == revision.number]
     number, wanted = revision.number, owner_status.wanted or owner_status.goal
-    # After an abort the revision of the spec is still wanted, and targets move to the stable one.
+    # An abort returns to the stable revision; the revision of the spec is still wanted then.
     role = (
         "wanted"
         if number == wanted
         else "stable"
-        if number == owner_status.goal
+        if number in (owner_status.goal, owner_status.stable)
         else "in use"
         if targets
         else "idle"
@@ -90,6 +113,7 @@ def described(owner_status: OwnerStatus, revision: Revision) -> Made:
         "role": role,
         "targets": targets if are_read else None,
         "succeeded": conditions.is_true(conditions.of(revision.obj or {}), "Succeeded"),
+        "created": created(revision),
         "changeCause": revision.change_cause,
         "snapshot": revision.snapshot,
     }
@@ -130,7 +154,7 @@ def differences(
     )
     changes = diff(before.snapshot if before is not None else {}, after.snapshot)
     if output == "json":
-        click.echo(json.dumps([_change(one) for one in changes], indent=2))
+        click.echo(json.dumps([change_json(one) for one in changes], indent=2))
         return
     shown = f"revision {before.number}" if before is not None else "nothing"
     click.echo(f"from {shown} to revision {after.number}", err=True)
@@ -148,7 +172,7 @@ def _numbered(owner_status: OwnerStatus, number: int) -> Revision:
     return found
 
 
-def _change(change: Change) -> Made:
+def change_json(change: Change) -> Made:
     """Return one change as JSON, without `before` or `after` where the field is absent."""
     sides = {"before": change.before, "after": change.after}
     present = {side: value for side, value in sides.items() if value is not ABSENT}

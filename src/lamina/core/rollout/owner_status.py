@@ -49,6 +49,8 @@ class OwnerStatus(Struct, frozen=True, kw_only=True):
     targets: Mapping[str, TargetStatus] = field(default_factory=dict)
     wanted: int = 0
     unrevised: str = ""
+    stable: int = 0
+    """The number of the revision that an abort returns to; 0 where there is none, or no abort."""
     has_ended: bool = False
     by_targets: bool = False
     """Whether the state is that of its targets, and not reported by its own conditions."""

@@ -1,5 +1,6 @@
 """The account of a replica set that cannot proceed, and the reason."""
 
+from lamina.cli.commands.revisions import described
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
 from lamina.errors import Forbidden
@@ -57,6 +58,21 @@ def test_a_failure_that_may_lead_to_an_abort_leaves_no_reason_that_comes_back() 
     told = owner_status(fleet)
     assert (told.state, told.targets["c1"].state) == (State.DEGRADED, State.DEGRADED)
     assert told.message.startswith("2 of 4 clusters failed, 0 tolerated: c1 (degraded)")
+    assert not told.has_ended, "each of them has until its deadline"
+
+
+def test_the_revision_that_an_abort_returns_to_is_stable_before_there_is_one() -> None:
+    fleet = Fleet()
+    fleet.start(OK1)
+    fleet.roll()
+    fleet.want(BAD)
+    fleet.roll()
+
+    told = owner_status(fleet)
+
+    assert (told.goal, told.stable) == (2, 1)
+    rows = [described(told, one) for one in told.history.revisions]
+    assert [(row["revision"], row["role"]) for row in rows] == [(1, "stable"), (2, "wanted")]
 
 
 def test_a_failure_that_cannot_lead_to_an_abort_degrades_the_rollout_at_once() -> None:

@@ -1,6 +1,7 @@
 """What commands show of deployments and sets: their status, their history, a rollback, a preview, and their rights."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.unit.families.objectset.revisions import (
 )
 
 FAMILY = family()
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WEB = ref("ObjectDeployment", "web")
 
 
@@ -145,15 +147,23 @@ def test_the_list_of_revisions_says_which_have_succeeded() -> None:
     rows = [described(found, one) for one in reversed(found.history.revisions)]
 
     assert [(row["revision"], row["succeeded"]) for row in rows] == [(3, False), (2, True), (1, True)]
-    header, newest, *_ = shown(rows).splitlines()
-    assert header.split() == ["REVISION", "ROLE", "TARGETS", "SUCCEEDED", "NAME"]
+    header, newest, *_ = shown(rows, NOW).splitlines()
+    assert header.split() == ["REVISION", "ROLE", "TARGETS", "SUCCEEDED", "AGE", "NAME"]
     assert newest.split()[:4] == ["3", "wanted", "1", "no"]
 
 
 def test_a_list_of_revisions_that_report_no_success_has_no_column_for_it() -> None:
-    row = {"revision": 1, "role": "wanted", "targets": [], "succeeded": False, "name": "a", "changeCause": ""}
+    row = {
+        "revision": 1,
+        "role": "wanted",
+        "targets": [],
+        "succeeded": False,
+        "name": "a",
+        "created": "",
+        "changeCause": "",
+    }
 
-    assert shown([row]).splitlines()[0].split() == ["REVISION", "ROLE", "TARGETS", "NAME"]
+    assert shown([row], NOW).splitlines()[0].split() == ["REVISION", "ROLE", "TARGETS", "AGE", "NAME"]
 
 
 def test_a_set_has_nothing_to_roll_back_to() -> None:

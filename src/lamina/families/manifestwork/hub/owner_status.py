@@ -34,7 +34,8 @@ def owner_status(view: View) -> OwnerStatus:
     known = revisions(view, Answers())
     history, wanted = known.found.with_wanted, known.wanted
     aborted = wanted.hash == view.update and view.aborted_at is not None
-    stable = history.hashed(view.current) if aborted else None
+    last = history.hashed(view.current)
+    stable = last if aborted else None
     goal = stable.number if stable is not None else wanted.number
     targets = dict(_targets(view, known, history, goal, stable))
     facts = reported(
@@ -52,6 +53,7 @@ def owner_status(view: View) -> OwnerStatus:
         message=message(facts, rule.state),
         targets=targets,
         wanted=wanted.number,
+        stable=last.number if last is not None else 0,
         has_ended=rule.ends,
         # An abort is complete once the works say so.
         by_targets=rule.state is State.ABORTED,
