@@ -59,6 +59,8 @@ def _rules() -> Made:
         "install": roles.install_rights(),
         **{family.name: family.rights(()) for family in every},
         "manifestworkWithoutScheduler": EVERY["manifestwork"](unscheduled).rights(()),
+        **{f"{family.name}Upstream": roles.upstream_rights(family) for family in every},
+        "manifestworkWithoutSchedulerUpstream": roles.upstream_rights(EVERY["manifestwork"](unscheduled)),
         **{f"{family.name}View": roles.view_rights(family) for family in every},
         **{f"{family.name}Edit": roles.edit_rights(family) for family in every},
         "webhook": roles.webhook_rights(every),

@@ -12,6 +12,7 @@ from lamina.cli.commands.manifests import manifests
 from lamina.cli.commands.rbac import rbac
 from lamina.cli.commands.run import run
 from lamina.errors import SettingsError
+from lamina.families.registry import FamilyOptions, chosen
 from lamina.objects.types import Made
 from lamina.settings import Settings
 from tests.deploy.rights import Right, of_kind, rights
@@ -147,6 +148,10 @@ def test_an_installation_without_extras_has_none() -> None:
         (["--set", "scheduler=false"], ["--install", "--webhook", "--no-scheduler", "--aggregate-roles"]),
         (["--set", "rbac.aggregateRoles=false"], ["--install", "--webhook"]),
         (
+            ["--set", "upstreamLeases=false"],
+            ["--install", "--webhook", "--aggregate-roles", "--no-upstream-lease"],
+        ),
+        (
             only("metacontroller", "resourcegraph"),
             ["--install", "--aggregate-roles", "--families", "metacontroller,resourcegraph"],
         ),
@@ -175,13 +180,25 @@ async def test_the_roles_are_those_that_rbac_prints(values: list[str], flags: li
         assert {right for right in mine.get(role, set()) if right[1] != "leases"} == {
             right for right in wanted.get(role, set()) if right[1] != "leases"
         }, role
-    # Leases are granted by name; where `lamina rbac` grants more, that is enough, too.
-    granted = {right[:3] for found in wanted.values() for right in found}
+    # Those of the originals are granted by name in every namespace: which exist is not known beforehand.
     leases = {right for right in mine["Role", "lamina"] if right[1] == "leases"}
-    assert {right[3] for right in leases if right[2] != "create"} == {"lamina"}
-    assert {right[:3] for right in leases} <= granted
+    assert leases == {right for right in wanted["Role", "lamina"] if right[1] == "leases"}
+    named = {right[3] for right in mine["ClusterRole", "lamina"] if right[1:3] == ("leases", "update")}
+    assert named == (set() if "--no-upstream-lease" in flags else upstream_names(flags))
+
+
+def upstream_names(flags: list[str]) -> set[str]:
+    names = flags[flags.index("--families") + 1] if "--families" in flags else "all"
+    scheduled = "--no-scheduler" not in flags
+    families = chosen(names, FamilyOptions(schedules=scheduled, registers=scheduled))
+    return {lease.name for family in families for lease in family.upstream_leases}
 
 
 def by_role(objects: list[Made]) -> dict[tuple[str, str], set[Right]]:
     roles = [one for one in objects if one["kind"] in ("Role", "ClusterRole")]
-    return {(one["kind"], one["metadata"]["name"]): rights(one["rules"]) for one in roles}
+    return {(one["kind"], one["metadata"]["name"]): uncovered(rights(one["rules"])) for one in roles}
+
+
+def uncovered(found: set[Right]) -> set[Right]:
+    """Return rights without those on single objects that are granted on all."""
+    return {right for right in found if not right[3] or (*right[:3], "") not in found}

@@ -158,3 +158,47 @@ async def test_an_object_that_is_being_deleted_goes_and_what_was_made_for_it_sta
 
     assert f"from {parent}; 1 of them are being deleted, and what was made for them stays" in done.output
     await story.until_gone(parent)
+
+
+async def test_leases_of_originals_go_where_we_held_them(app: App) -> None:
+    client = app.client()
+    ours = await leading_as_original(
+        client, "kro-system", "controller.kro.run", f"{NAMESPACE}/lamina (lamina)"
+    )
+    theirs = await leading_as_original(
+        client, "metacontroller", "metacontroller", "metacontroller-0", seconds=0
+    )
+
+    done = await run(app)
+
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"deleted {ours}" in done.output
+    assert await is_gone(client, ours)
+    assert not await is_gone(client, theirs)
+
+
+async def test_it_refuses_while_an_original_leads_unless_finalizers_are_kept(app: App) -> None:
+    lease = await leading_as_original(app.client(), "metacontroller", "metacontroller", "metacontroller-0")
+
+    refused, kept = await run(app), await run(app, "--keep-finalizers")
+
+    assert str(refused.exception) == f"a controller still runs: {lease} is held by metacontroller-0"
+    assert kept.exit_code == 0
+
+
+async def leading_as_original(
+    client: Client, namespace: str, name: str, holder: str, seconds: int = 3600
+) -> Ref:
+    """Make the Lease of an original, renewed just now; with 0 seconds it is expired."""
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    renewed_at = datetime.now(UTC) - timedelta(seconds=0 if seconds else 3600)
+    spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": seconds or 1,
+        "renewTime": micro_stamp(renewed_at),
+    }
+    metadata = {"name": name, "namespace": namespace}
+    await client.create(
+        {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
+    )
+    return Ref(LEASE.api_version, LEASE.kind, namespace, name)

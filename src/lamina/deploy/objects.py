@@ -70,6 +70,7 @@ def cluster_rules(values: Values) -> list[Made]:
         roles.base_rights(),
         *([roles.install_rights()] if values.install_crds else []),
         *(family.rights(()) for family in families),
+        *(roles.upstream_rights(family) for family in families if values.upstream_leases),
         *([roles.webhook_rights(families)] if values.has_webhook else []),
     ]
     return _each_once([*(rule for rights in needed for rule in rights.rules()), *values.rbac.extra_rules])

@@ -47,6 +47,8 @@ def arguments(install: Installation) -> list[str]:
         f"--log={values.log_level}",
         f"--log-format={values.log_format}",
     ]
+    if not values.upstream_leases:
+        found.append("--no-upstream-lease")
     if not values.scheduler:
         found.append("--no-scheduler")
     if values.has_webhook:

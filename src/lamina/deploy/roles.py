@@ -45,6 +45,21 @@ def lease_rights(names: Sequence[str]) -> Rights:
     return needed
 
 
+def upstream_rights(family: Family) -> Rights:
+    """
+    Return the rights on the Leases of the originals of a family, by their names in every namespace.
+
+    Their namespaces may be created later, and a Role can only be in one that exists. A
+    request to create has no name that a rule could be restricted to.
+    """
+    needed = Rights()
+    if leases := family.upstream_leases:
+        needed.add("", ("namespaces",), ("get",), names=sorted({one.namespace for one in leases}))
+        needed.add(*_LEASES, ("create",))
+        needed.add(*_LEASES, ("get", "update"), names=sorted({one.name for one in leases}))
+    return needed
+
+
 def secret_rights() -> Rights:
     """Return the rights on the Secret of the webhook's certificate authority, in its namespace."""
     needed = Rights()

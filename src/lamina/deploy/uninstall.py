@@ -22,6 +22,7 @@ from lamina.deploy.roles import configuration_names
 from lamina.objects import meta
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Obj, Ref
+from lamina.runtime.controller.leader_election_lock import LeaseConfig, lease_ref
 
 _LEASE_SECONDS = 60
 """How long a renewal counts where neither the Lease nor its cluster says it."""
@@ -32,6 +33,11 @@ class Installed(Struct, frozen=True, kw_only=True):
 
     namespace: str
     lease_name: str
+
+    @property
+    def identity(self) -> str:
+        """Return the holder of the originals' Leases that all replicas share."""
+        return LeaseConfig(namespace=self.namespace, name=self.lease_name).deployment
 
     def is_lease(self, name: str) -> bool:
         """Say whether a Lease in the namespace is one of ours: of a shard, or of a phase class and its shards."""
@@ -54,6 +60,31 @@ def holders(leases: Iterable[Obj], installed: Installed, now: datetime) -> Itera
         holder = spec.get("holderIdentity")
         if installed.is_lease(meta.name(lease)) and holder and _is_fresh(spec, seconds, now):
             yield f"{meta.ref(lease)} is held by {holder}"
+
+
+def upstream_leases(families: Sequence[Family]) -> tuple[Ref, ...]:
+    """Return the Leases of the originals of families."""
+    return tuple(
+        lease_ref(lease.namespace, lease.name) for family in families for lease in family.upstream_leases
+    )
+
+
+def originals(leases: Iterable[Obj], installed: Installed, now: datetime) -> Iterator[str]:
+    """Yield a sentence for each Lease of an original that another process than our controllers holds."""
+    for lease in leases:
+        spec = lease.get("spec") or {}
+        holder, seconds = spec.get("holderIdentity"), spec.get("leaseDurationSeconds") or _LEASE_SECONDS
+        if holder and holder != installed.identity and _is_fresh(spec, seconds, now):
+            yield f"{meta.ref(lease)} is held by {holder}"
+
+
+def held_for_originals(leases: Iterable[Obj], installed: Installed) -> tuple[Ref, ...]:
+    """Return the Leases of originals that our controllers held last; they let them expire."""
+    return tuple(
+        meta.ref(lease)
+        for lease in leases
+        if (lease.get("spec") or {}).get("holderIdentity") == installed.identity
+    )
 
 
 def agents_alive(leases: Iterable[tuple[Obj, Obj]], now: datetime) -> Iterator[str]:

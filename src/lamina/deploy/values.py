@@ -172,6 +172,12 @@ class Values(_Values, frozen=True):
             description="Schedule Placements and reconcile ManagedClusters; false if Open Cluster Management's controllers do that."
         ),
     ] = True
+    upstream_leases: Annotated[
+        bool,
+        Meta(
+            description="Also hold the leader Leases of the originals, and wait while an original holds one; false for --no-upstream-lease."
+        ),
+    ] = True
     log_level: Annotated[
         str,
         Meta(

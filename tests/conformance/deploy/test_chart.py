@@ -22,6 +22,7 @@ EVERYTHING: Made = {
     "replicas": 5,
     "shards": 3,
     "scheduler": False,
+    "upstreamLeases": False,
     "logLevel": "debug",
     "logFormat": "text",
     "extraArgs": ["/hooks/web.py", "--workers=9"],

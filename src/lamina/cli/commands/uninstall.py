@@ -79,7 +79,7 @@ def uninstall(
 
     async def work(client: Client) -> None:
         run = _Uninstall(client, chosen(families), installed, dry_run)
-        await run.check(force, wait)
+        await run.check(force, wait, keep_finalizers)
         await run.remove(keep_finalizers)
 
     with_client(load_access(kubeconfig, context), work)
@@ -96,10 +96,10 @@ class _Uninstall:
         has_agents = any(family.agents is not None for family in families)
         self._agents: Agents | None = agents() if has_agents else None
 
-    async def check(self, force: bool, wait: float | None) -> None:
-        """Refuse while a controller or an agent holds a Lease; wait for that if asked."""
+    async def check(self, force: bool, wait: float | None, keep_finalizers: bool) -> None:
+        """Refuse while a controller or an agent holds a Lease, or an original, which needs finalizers; wait if asked."""
         deadline = monotonic() + (wait or 0)
-        while (held := await self._held()) and not force:
+        while (held := await self._held(keep_finalizers)) and not force:
             if self._dry_run:
                 click.echo(f"refused without --force: {'; '.join(held)}", err=True)
                 return
@@ -120,6 +120,8 @@ class _Uninstall:
         await self._delete(decisions.secret(self._installed))
         for ref in decisions.own_leases(await self._leases(), self._installed):
             await self._delete(ref)
+        for ref in decisions.held_for_originals(await self._upstream(), self._installed):
+            await self._delete(ref)
         for _, lease in await self._cluster_leases():
             await self._delete(lease)
         if unsearched:
@@ -130,7 +132,7 @@ class _Uninstall:
             click.echo(f"left: {', '.join(left)}")
             click.echo("delete them and their definitions with `lamina crds | kubectl delete -f -`")
 
-    async def _held(self) -> list[str]:
+    async def _held(self, keep_finalizers: bool) -> list[str]:
         now = datetime.now(UTC)
         pairs = []
         for cluster, ref in await self._cluster_leases():
@@ -139,7 +141,16 @@ class _Uninstall:
         return [
             *decisions.holders(await self._leases(), self._installed, now),
             *decisions.agents_alive(pairs, now),
+            *([] if keep_finalizers else decisions.originals(await self._upstream(), self._installed, now)),
         ]
+
+    async def _upstream(self) -> list[Made]:
+        """Return the Leases of originals that exist."""
+        found = []
+        for ref in decisions.upstream_leases(self._families):
+            with suppress(NotFound):
+                found.append(await self._client.get(ref))
+        return found
 
     async def _leases(self) -> tuple[Made, ...]:
         return (await self._client.list(("coordination.k8s.io/v1", "Lease"), self._installed.namespace)).items
