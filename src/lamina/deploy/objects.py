@@ -14,6 +14,7 @@ from lamina.deploy.installation import Installation
 from lamina.deploy.values import Values
 from lamina.families.registry import FamilyOptions, chosen
 from lamina.objects.types import Made
+from lamina.runtime.controller.leader_election import lease_names
 
 _RBAC = "rbac.authorization.k8s.io"
 _WEBHOOK_PORT = 443
@@ -78,7 +79,7 @@ def cluster_rules(values: Values) -> list[Made]:
 
 def own_rules(install: Installation) -> list[Made]:
     """Return the rules of the Role in the namespace of the installation."""
-    names = roles.lease_names(install.name, install.values.shards)
+    names = lease_names(install.name, install.values.shards)
     rules = roles.lease_rights(names).rules()
     return rules + (roles.secret_rights().rules() if install.values.has_webhook else [])
 

@@ -40,6 +40,7 @@ def webhook_rights(families: Sequence[Family]) -> Rights:
 def lease_rights(names: Sequence[str]) -> Rights:
     """Return the rights on the Leases of these names, in their namespace."""
     needed = Rights()
+    # A request to create has no name that a rule could be restricted to.
     needed.add(*_LEASES, ("create",))
     needed.add(*_LEASES, ("get", "update"), names=names)
     return needed
@@ -71,11 +72,6 @@ def secret_rights() -> Rights:
 def configuration_names(families: Sequence[Family]) -> tuple[str, ...]:
     """Return the names of the webhook configurations of families."""
     return tuple(dict.fromkeys(check.configuration for family in families for check in family.checks))
-
-
-def lease_names(name: str, shards: int) -> tuple[str, ...]:
-    """Return the names of the Leases of the shards."""
-    return (name,) if shards == 1 else tuple(f"{name}-{number}" for number in range(shards))
 
 
 def uninstall_rights(families: Sequence[Family]) -> Rights:

@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import click
 import yaml
 
-from lamina.admission.ca import Secrets
 from lamina.cli.options.cluster_flags import NoCluster, cluster_options, load_access, with_client
 from lamina.cli.options.people_flags import aggregated_roles, check_people, people_options, people_roles
 from lamina.cli.options.upstream_flags import stated_namespaces, upstream_leases, upstream_options
 from lamina.client.client import Client
 from lamina.core.model.family import Family
-from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.core.rbac import Rights
 from lamina.core.roles import Subject, bound, service_account
+from lamina.deploy import roles
 from lamina.errors import NotFound, SettingsError, UnknownKind
 from lamina.families.registry import FamilyOptions, agents, chosen
 from lamina.hooks.sdk import GROUP, PLURALS
@@ -146,7 +145,14 @@ def rbac(
     if flags["people"]:
         _print(people_roles(selected, found.controllers, name, flags), output)
         return
-    needed = _base_rights(install, bool(hooks), leases)
+    needed = roles.base_rights()
+    if install:
+        needed.join(roles.install_rights())
+    if hooks:
+        needed.add(GROUP, PLURALS, ("get", "create", "patch", "delete"))
+    if leases:
+        # Where the namespace of an original's Lease does not exist, the Lease is not needed.
+        needed.add("", ("namespaces",), ("get",), names=sorted({one.namespace for one in leases}))
     needed.join(_family_rights(selected, found.controllers))
     for resource in related:
         api_version, _, plural = resource.rpartition("/")
@@ -156,15 +162,15 @@ def rbac(
     if needed.notes and not related:
         click.echo(f"not included: {'; '.join(needed.notes)} (add them with --related)", err=True)
     if webhook:
-        needed.join(_webhook_rights(selected))
+        needed.join(roles.webhook_rights(selected))
     own = lease_namespace or subject.namespace
-    inside = {own: _lease_rights(lease_names(lease_name, shards))}
+    inside = {own: roles.lease_rights(lease_names(lease_name, shards))}
     if webhook:
-        inside[own].join(_secret_rights(own))
+        inside[own].join(roles.secret_rights())
     known = {*found.namespaces, *stated_namespaces(flags)}
     for one in leases:
         if one.namespace in known:
-            inside.setdefault(one.namespace, Rights()).join(_lease_rights((one.name,)))
+            inside.setdefault(one.namespace, Rights()).join(roles.lease_rights((one.name,)))
     if absent := sorted({one.namespace for one in leases} - known):
         click.echo(f"not included: the Leases of originals in {', '.join(absent)}, {found.unknown}", err=True)
     objects = [service_account(subject), *bound(needed, name, subject)]
@@ -180,30 +186,6 @@ def _print(objects: list[Made], output: str) -> None:
         click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     else:
         click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)
-
-
-def _base_rights(install: bool, declares: bool, leases: Sequence[UpstreamLease]) -> Rights:
-    """Return the rights on the cluster that `lamina run` needs whatever the families."""
-    needed = Rights()
-    needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch"))
-    if install:
-        needed.add("apiextensions.k8s.io", ("customresourcedefinitions",), ("create", "patch"))
-    if declares:
-        needed.add(GROUP, PLURALS, ("get", "create", "patch", "delete"))
-    if leases:
-        # Where the namespace of an original's Lease does not exist, the Lease is not needed.
-        namespaces = sorted({one.namespace for one in leases})
-        needed.add("", ("namespaces",), ("get",), names=namespaces)
-    return needed
-
-
-def _lease_rights(names: Sequence[str]) -> Rights:
-    """Return the rights of leader election, in the namespace of its Leases."""
-    needed = Rights()
-    # A request to create has no name that a rule could be restricted to.
-    needed.add("coordination.k8s.io", ("leases",), ("create",))
-    needed.add("coordination.k8s.io", ("leases",), ("get", "update"), names=names)
-    return needed
 
 
 class _Found(NamedTuple):
@@ -278,26 +260,6 @@ async def _cluster_controllers(client: Client, families: Sequence[Family]) -> li
             except (UnknownKind, NotFound):
                 continue
     return found
-
-
-def _webhook_rights(families: Sequence[Family]) -> Rights:
-    """Return the rights to register the webhook and to create SubjectAccessReviews."""
-    needed = Rights()
-    names = dict.fromkeys(check.configuration for family in families for check in family.checks)
-    group, plural = "admissionregistration.k8s.io", ("validatingwebhookconfigurations",)
-    needed.add(group, plural, ("create",))
-    if names:
-        needed.add(group, plural, ("get", "patch"), names=tuple(names))
-    needed.add("authorization.k8s.io", ("subjectaccessreviews",), ("create",))
-    return needed
-
-
-def _secret_rights(namespace: str) -> Rights:
-    """Return the rights on the Secret of the webhook's certificate authority, in its namespace."""
-    needed = Rights()
-    needed.add("", ("secrets",), ("create",))
-    needed.add("", ("secrets",), ("get",), names=(Secrets(namespace=namespace).name,))
-    return needed
 
 
 def _agent_roles(cluster: str, name: str, subject: Subject) -> list[Made]:
