@@ -10,6 +10,7 @@ import click
 from lamina.core.model.family import Family
 from lamina.core.rbac import Rights
 from lamina.core.roles import Subject, binding, role
+from lamina.deploy.roles import edit_rights, view_rights
 from lamina.errors import SettingsError
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
@@ -117,13 +118,8 @@ def aggregated_roles(families: Sequence[Family], name: str) -> list[Made]:
     """Return the roles that aggregate to the built-in roles view, edit and admin."""
     view, edit = Rights(), Rights()
     for family in families:
-        for definition in family.definitions():
-            spec = definition["spec"]
-            if spec["scope"] == "Namespaced":
-                kinds = (spec["names"]["plural"],)
-                view.add(spec["group"], kinds, ("get", "list", "watch"))
-                if definition["metadata"]["name"] in family.user_definitions:
-                    edit.add(spec["group"], kinds, ("create", "update", "patch", "delete"))
+        view.join(view_rights(family))
+        edit.join(edit_rights(family))
     return [
         role(
             rights,
