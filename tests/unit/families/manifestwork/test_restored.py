@@ -81,6 +81,23 @@ def test_a_cluster_whose_agent_is_silent_is_not_restored_and_is_named() -> None:
     assert shown(fleet)[0] is State.ABORTED
 
 
+def test_an_abort_is_complete_once_its_message_says_so_too() -> None:
+    fleet = aborted("c2")
+
+    fleet.away = set()
+    fleet.report("c2")
+    before = owner_status(fleet)
+    fleet.step()
+
+    # The works say so first, and the condition with the next pass.
+    assert before.targets["c2"].state is not State.ABORTING
+    assert ("not restored yet: c2" in before.message, before.state) == (True, State.ABORTING)
+    assert ("2 of 2 clusters restored" in owner_status(fleet).message, shown(fleet)[0]) == (
+        True,
+        State.ABORTED,
+    )
+
+
 def test_with_all_agents_silent_nothing_says_that_a_cluster_is_restored() -> None:
     fleet = aborted("c1", "c2")
 

@@ -19,6 +19,9 @@ from lamina.core.rollout.revision import Revision
 from lamina.families.manifestwork.hub.placement_progress import Progress
 from lamina.families.manifestwork.hub.work import Work
 
+NOT_RESTORED = "not restored yet: "
+"""What the message of an abort says before the clusters that are not back, if there are any."""
+
 
 class Restored(Struct, frozen=True, kw_only=True):
     """The clusters that had left the stable revision: those that are restored, and the others with a reason."""

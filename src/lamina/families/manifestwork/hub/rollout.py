@@ -24,7 +24,7 @@ from lamina.families.manifestwork.hub.confirm_abort import confirm_overdue, with
 from lamina.families.manifestwork.hub.history import Revisions, is_renamed
 from lamina.families.manifestwork.hub.phase import NOT_FOUND, PROGRESSING, Findings, Phase, phase_of
 from lamina.families.manifestwork.hub.placement_progress import Progress, progress
-from lamina.families.manifestwork.hub.restored import restored
+from lamina.families.manifestwork.hub.restored import NOT_RESTORED, restored
 from lamina.families.manifestwork.hub.view import PlacementView, View
 from lamina.objects import conditions, meta
 
@@ -187,7 +187,7 @@ def _aborted(view: View, revisions: Revisions, progress: Sequence[Progress], abo
         + (count if back.total else f"all clusters are on {stable}")
     ]
     if back.others:
-        parts.append(f"not restored yet: {listed(back.others)}")
+        parts.append(f"{NOT_RESTORED}{listed(back.others)}")
     if revisions.stable is None:
         needing = [name for one in progress for name in one.clusters if name not in one.on_goal]
         if needing:

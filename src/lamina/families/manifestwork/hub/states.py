@@ -17,6 +17,7 @@ from lamina.families.manifestwork.hub.phase import (
     ROLLED_OUT,
     VERIFIED,
 )
+from lamina.families.manifestwork.hub.restored import NOT_RESTORED
 from lamina.families.manifestwork.hub.status import REFUSED
 from lamina.families.manifestwork.hub.work import Work
 from lamina.families.manifestwork.hub.work_status import RolloutState, WorkStatus
@@ -86,8 +87,9 @@ OWNER_STATES: tuple[StateRule[Reported], ...] = (
     ),
     StateRule(
         State.ABORTED,
-        f"{PROGRESSING}, reason {ABORTED}; every work is on the stable revision, confirmed by its agent",
-        lambda one: one.has_reason(ABORTED) and one.is_back,
+        f"{PROGRESSING}, reason {ABORTED}, whose message names no cluster that is not back; "
+        "every work is on the stable revision, confirmed by its agent",
+        lambda one: one.has_reason(ABORTED) and one.is_back and NOT_RESTORED not in one.message,
         ends=True,
     ),
     StateRule(
