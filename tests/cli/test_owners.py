@@ -270,7 +270,9 @@ def test_explain_prints_the_next_plan_and_calls_the_hooks(lamina: Lamina) -> Non
         "does not exist, or no controller reconciles it"
         in lamina("explain", "set/none", *hooks, code=1).stderr
     )
-    assert "the server does not serve a kind 'cat'" in lamina("explain", "cat/none", code=1).stderr
+    unserved = lamina("explain", "cat/none", code=1).stderr
+    assert "the server does not serve a kind 'cat'" in unserved
+    assert "`kubectl api-resources`, or on a server of `lamina up` with" in unserved
 
 
 def test_watch_does_not_wait_for_an_owner_that_does_not_exist(lamina: Lamina) -> None:
