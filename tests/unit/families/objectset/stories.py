@@ -586,11 +586,11 @@ STORIES: Mapping[str, Story] = {
         ),
     ),
     "a set of another lineage, orphaned": Story(
-        (object_set("v1", spec(p1(A1), p2(B1)), collisionProtection="IfNoController"),),
         (
-            creates(object_set("other", spec(p1(A2), p2(X)), collisionProtection="None")), OVER,
-            loses(set_ref("other"), how=Propagation.ORPHAN),
+            object_set("v1", spec(p1(A1), p2(B1)), collisionProtection="IfNoController"),
+            object_set("other", spec(p1(A2), p2(X)), collisionProtection="None"),
         ),
+        (OVER, loses(set_ref("other"), how=Propagation.ORPHAN)),
     ),
     "sets of two lineages, orphaned one after the other": Story(
         (object_set("v1", spec(p1(A1))),),
