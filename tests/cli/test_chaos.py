@@ -100,7 +100,7 @@ def test_a_silenced_server_accepts_the_removal_of_the_fault_and_can_be_stopped(l
 
 
 def test_time_is_shown_wound_and_paced(lamina: Lamina) -> None:
-    started(lamina, "--simulate", "off", "--speed", "0", "--clusters", "east")
+    started(lamina, "--simulate", "controllers", "--families", "none", "--speed", "0", "--clusters", "east")
     before = json.loads(lamina("clock", "show", "-o", "json").stdout)
     assert before["speed"] == 0
 

@@ -31,7 +31,19 @@ def kubectl(lamina: Lamina, *arguments: str) -> str:
 
 
 def test_clusters_come_with_the_server_and_come_and_go_while_it_runs(lamina: Lamina) -> None:
-    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "2")
+    lamina(
+        "up",
+        "--detach",
+        "--ephemeral",
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "2",
+    )
     assert listed(lamina) == ["lamina", "cluster1", "cluster2"]
     assert "2 besides the first: cluster1, cluster2" in lamina("status").stdout
 
@@ -55,7 +67,19 @@ def test_which_server_is_meant_may_be_in_the_environment(lamina: Lamina) -> None
 
 
 def test_what_cannot_be_done_to_clusters_is_said(lamina: Lamina) -> None:
-    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east")
+    lamina(
+        "up",
+        "--detach",
+        "--ephemeral",
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "east",
+    )
 
     assert '"East" is not a valid cluster name' in lamina("clusters", "add", "East", code=1).stderr
     assert "is the first cluster" in lamina("clusters", "add", "lamina", code=1).stderr
@@ -87,7 +111,19 @@ def test_names_that_no_cluster_can_have_are_refused_at_the_start(
 
 
 def test_kubectl_has_a_context_for_each_cluster_and_keeps_the_one_it_was_set_to(lamina: Lamina) -> None:
-    lamina("up", "--detach", "--ephemeral", "--port", "0", "--simulate", "off", "--clusters", "east,west")
+    lamina(
+        "up",
+        "--detach",
+        "--ephemeral",
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "east,west",
+    )
 
     kubectl(lamina, "--context", "east", "create", "namespace", "only-here")
     assert "only-here" in kubectl(lamina, "--context", "east", "get", "namespaces")
@@ -107,8 +143,30 @@ def test_kubectl_has_a_context_for_each_cluster_and_keeps_the_one_it_was_set_to(
 
 
 def test_clusters_that_a_server_in_the_background_has_not_got_are_not_passed_over(lamina: Lamina) -> None:
-    lamina("up", "--detach", "--port", "0", "--simulate", "off", "--clusters", "east")
-    lamina("up", "--detach", "--port", "0", "--simulate", "off", "--clusters", "east")
+    lamina(
+        "up",
+        "--detach",
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "east",
+    )
+    lamina(
+        "up",
+        "--detach",
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "east",
+    )
 
     said = lamina("up", "--detach", "--port", "0", "--clusters", "east,north,west", code=1).stderr
 
@@ -118,7 +176,20 @@ def test_clusters_that_a_server_in_the_background_has_not_got_are_not_passed_ove
 
 def test_clusters_are_found_again_and_are_part_of_a_backup(lamina: Lamina, tmp_path: Path) -> None:
     state, copy, other = (str(tmp_path / name) for name in ("state", "copy.db", "other"))
-    lamina("up", "--detach", "--data", state, "--port", "0", "--simulate", "off", "--clusters", "east,west")
+    lamina(
+        "up",
+        "--detach",
+        "--data",
+        state,
+        "--port",
+        "0",
+        "--simulate",
+        "controllers",
+        "--families",
+        "none",
+        "--clusters",
+        "east,west",
+    )
     kubectl(lamina, "--context", "east", "create", "namespace", "kept")
     lamina("clusters", "remove", "--yes", "west")
     kubectl(lamina, "config", "use-context", "east")

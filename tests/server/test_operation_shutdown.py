@@ -289,5 +289,5 @@ async def test_a_process_that_is_told_to_end_ends_its_watches_first() -> None:
     assert (head.status, made.status, code) == (200, 201, 0)
     assert events[-1]["object"]["metadata"]["name"] == "last"
     assert rests == [b"", b""]
-    assert "stopping" in response
+    assert "lamina stops, waiting for requests and writes in progress" in response
     assert "Traceback" not in response and "level=" not in response

@@ -24,6 +24,14 @@ READERS = {
 
 WALL = {
     "clock.py": "is the clock",
+    "cli/commands/agent.py": "a certificate is valid by the clocks of other machines",
+    "cli/commands/uninstall.py": "leases between processes, and the timeout of a command",
+    "cli/options/metrics_flags.py": "how long a server has not answered",
+    "cli/rollout_wait.py": "the timeout of a command",
+    "control_plane/join.py": "a certificate is valid by the clocks of other machines",
+    "control_plane/membership.py": "waits for an agent on another machine",
+    "runtime/metrics/access.py": "how long an answer about a token is kept",
+    "runtime/metrics/reachability.py": "how long a server has not answered",
     "cli/kro_commands/annotation_edit.py": "waits for a controller to report a result",
     "runtime/cache/published_schemas.py": "asks a server again after a while, whatever time objects have",
     "cli/commands/down.py": "waits for a process to end",

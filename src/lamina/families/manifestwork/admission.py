@@ -27,6 +27,7 @@ from lamina.core.admission import (
 from lamina.families.manifestwork.hub.revision import template_of
 from lamina.families.manifestwork.labels import (
     CLUSTER_GROUP,
+    MANIFEST_LIMIT,
     OWNER,
     PLACEMENT,
     REPLICA_SET,
@@ -37,8 +38,6 @@ from lamina.families.manifestwork.labels import (
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
 
-LIMIT = 512_000
-"""How many bytes all manifests of a work may have together."""
 CONFIGURATION = "lamina-manifestwork"
 """The ValidatingWebhookConfiguration of the checks."""
 _LONGEST_LABEL = 63
@@ -51,7 +50,7 @@ _OURS = f"request.kind.kind == 'ManifestWork' && has(object.metadata.labels) && 
 
 
 def checks(
-    limit: int = LIMIT, *, schedules: bool = True, replica_sets: bool = True
+    limit: int = MANIFEST_LIMIT, *, schedules: bool = True, replica_sets: bool = True
 ) -> tuple[AdmissionCheck, ...]:
     """Return the checks, given how many bytes of manifests a work may have."""
     works = (
@@ -122,7 +121,7 @@ def _keeps_spec(attempt: AdmissionRequest) -> bool:
 # Manifests
 
 
-def judge_manifests(attempt: AdmissionRequest, limit: int = LIMIT) -> AdmissionResponse:
+def judge_manifests(attempt: AdmissionRequest, limit: int = MANIFEST_LIMIT) -> AdmissionResponse:
     """Check the manifests of a work, or those in the template of a replica set."""
     if attempt.kind not in (WORK, REPLICA_SET) or _keeps_spec(attempt):
         return ALLOWED

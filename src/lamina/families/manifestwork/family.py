@@ -14,7 +14,6 @@ from lamina.families.manifestwork.admission import checks
 from lamina.families.manifestwork.crds.bundle import definitions
 from lamina.families.manifestwork.hub import commands
 from lamina.families.manifestwork.hub import controller as hub
-from lamina.families.manifestwork.labels import SCORE, WORK
 from lamina.families.manifestwork.placement.controller import controllers as placement_controllers
 from lamina.families.manifestwork.rbac import edits, is_finalizer, rights
 
@@ -56,7 +55,7 @@ def family(options: hub.Options = hub.DEFAULTS) -> Family:
         ),
         upstream_leases=_upstream_leases(options),
         revision_kinds=(CONTROLLER_REVISION,),
-        elsewhere=(WORK, SCORE),
+        elsewhere=commands.ELSEWHERE,
         agents=_agents,
         simulated_agents=_simulated_agents,
         checks=checks(options.manifest_limit, schedules=options.schedules, replica_sets=options.replica_sets),

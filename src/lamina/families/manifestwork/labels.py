@@ -52,6 +52,8 @@ GROUP_NAME = f"{CLUSTER_GROUP}/decision-group-name"
 
 MANAGER = "manifestworkreplicaset"
 """The field manager of the hub, and the source of its events."""
+MANIFEST_LIMIT = 512_000
+"""The largest number of bytes that the manifests of a work may have, unless another is set."""
 
 
 def owner_key(namespace: str, name: str) -> str:

@@ -7,9 +7,10 @@ replaced by another of the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -22,7 +23,6 @@ from lamina.errors import SpecError
 from lamina.families.metacontroller import lifecycle
 from lamina.families.metacontroller.compile import Setup, composite, decorator
 from lamina.families.metacontroller.labels import COMPOSITE, DECORATOR, MANAGER
-from lamina.families.metacontroller.owner_status import owner_status
 from lamina.families.metacontroller.sync.controller_status import complain, counter
 from lamina.families.metacontroller.sync.gather import gather
 from lamina.families.metacontroller.sync.plan import plan, queries
@@ -46,11 +46,14 @@ class Options(Struct, frozen=True, kw_only=True):
     """Why the status of controllers is not stored; empty where it is."""
 
 
+OwnerState: TypeAlias = Callable[[Setup, World, Ref], State | None]
+"""Returns the state of a parent of a controller."""
+
 DEFAULTS = Options()
 _STATUS_DELAY = timedelta(milliseconds=200)
 
 
-def source(options: Options = DEFAULTS) -> Source:
+def source(options: Options = DEFAULTS, owner_state: OwnerState | None = None) -> Source:
     """Return the source of Metacontroller's controllers; they share one store of memos."""
     watch, memos = partial(Watch, enqueue=no_keys, keep=everything), MemoStore()
     return Source(
@@ -59,7 +62,7 @@ def source(options: Options = DEFAULTS) -> Source:
         controllers=lambda world: tuple(
             one
             for setup in setups(world, options)
-            for one in (controller(setup, options, memos), counter(setup))
+            for one in (controller(setup, options, memos, owner_state), counter(setup))
         ),
     )
 
@@ -113,7 +116,12 @@ def _setup(obj: Obj, world: World, options: Options) -> Setup:
     return build(obj, world.kinds, applies_as=options.field_manager if options.server_side_apply else "")
 
 
-def controller(setup: Setup, options: Options = DEFAULTS, memos: MemoStore | None = None) -> AnyController:
+def controller(
+    setup: Setup,
+    options: Options = DEFAULTS,
+    memos: MemoStore | None = None,
+    owner_state: OwnerState | None = None,
+) -> AnyController:
     """Return one CompositeController or DecoratorController as a controller that can run."""
     return Controller(
         name=setup.controller_name,
@@ -127,13 +135,8 @@ def controller(setup: Setup, options: Options = DEFAULTS, memos: MemoStore | Non
         at_once=options.workers,
         period=min(setup.resync or options.flush, options.flush),
         on_removed=partial(_stopped, setup),
-        owner_state=partial(_owner_state, setup),
+        owner_state=partial(owner_state, setup) if owner_state is not None else None,
     )
-
-
-def _owner_state(setup: Setup, world: World, ref: Ref) -> State | None:
-    view = gather(setup, world, ref)
-    return owner_status(view).state if view is not None else None
 
 
 def _stopped(setup: Setup, now: datetime) -> Plan:

@@ -28,8 +28,7 @@ from lamina.families.metacontroller.controller import (
     status_controller,
 )
 from lamina.families.metacontroller.crds import definitions
-from lamina.families.metacontroller.labels import REVISION
-from lamina.families.metacontroller.owner_status import owner_status
+from lamina.families.metacontroller.owner_status import REVISION_KINDS, owner_state, owner_status
 from lamina.families.metacontroller.rbac import edits, is_finalizer, rights
 from lamina.families.metacontroller.rollback import rollback
 from lamina.families.metacontroller.sync.gather import gather_any
@@ -43,14 +42,14 @@ def family(options: Options = DEFAULTS) -> Family:
         name="metacontroller",
         definitions=definitions,
         controllers=(status_controller(options),),
-        sources=(source(options),),
+        sources=(source(options, owner_state),),
         owners=lambda world: tuple(_owners(world, options)),
         owner_status=lambda world, ref: _owner_status(world, ref, options),
         rollback=lambda world, ref, to: _rollback(world, ref, to, options),
         plan=lambda world, owner, answers, now: _plan(world, owner, answers, now, options),
         rights=rights,
         is_finalizer=is_finalizer,
-        revision_kinds=(REVISION,),
+        revision_kinds=REVISION_KINDS,
         edits=edits,
         shared_definitions=(
             "compositecontrollers.metacontroller.k8s.io",

@@ -10,15 +10,21 @@ from lamina.core.health.kstatus import health
 from lamina.core.health.probe import HEALTHY, ProbeResult, has_observed_its_spec, unhealthy, unknown
 from lamina.core.model.finalizers import waiting
 from lamina.core.model.state import State, StateRule, decide, deciding, worst
+from lamina.core.model.world import World
 from lamina.core.rollout.history import History
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
+from lamina.families.metacontroller.compile import Setup
+from lamina.families.metacontroller.labels import REVISION
 from lamina.families.metacontroller.rollback import revised
 from lamina.families.metacontroller.sync.controller_status import error_of
+from lamina.families.metacontroller.sync.gather import gather
 from lamina.families.metacontroller.sync.revisions import revisions
 from lamina.families.metacontroller.sync.view import View
 from lamina.objects import conditions, meta
-from lamina.objects.types import Condition, GroupKind, Obj
+from lamina.objects.types import Condition, GroupKind, Obj, Ref
 
+REVISION_KINDS = (REVISION,)
+"""The kinds of the objects that store revisions."""
 UPDATED = "Updated"
 _WAITING = (State.UNKNOWN, State.PENDING, State.DELETING)
 _UNREPORTED = "its controller has not reported a status yet"
@@ -98,6 +104,12 @@ TARGET_STATES: tuple[StateRule[_Child], ...] = (
     StateRule(State.PROGRESSING, "on the latest revision, missing or not healthy yet", lambda one: True),
 )
 """The state of a child; the first row that holds decides."""
+
+
+def owner_state(setup: Setup, world: World, ref: Ref) -> State | None:
+    """Return the state of a parent of a controller; None where it is no parent of it."""
+    view = gather(setup, world, ref)
+    return owner_status(view).state if view is not None else None
 
 
 def owner_status(view: View) -> OwnerStatus:

@@ -1,16 +1,19 @@
-"""What sets and ObjectSetPhases report alike: conditions, controllerOf, and the events of their transitions."""
+"""What sets and ObjectSetPhases report alike: conditions, controllerOf, events of transitions, and gauges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lamina.core.model.condition_events import ConditionEvents
 from lamina.core.model.condition_list import ConditionList
+from lamina.core.model.plan import Gauge
+from lamina.core.model.queries import Answers
 from lamina.core.phases.condition_mapping import is_mapped
-from lamina.core.phases.manifest import ObjectKey
+from lamina.core.phases.manifest import Manifest, ObjectKey
 from lamina.core.phases.object_list import read_listed
 from lamina.core.phases.phase_step import Failure, FailureReason
 from lamina.families.objectset.labels import MANAGER
+from lamina.families.objectset.metrics import cached, since
 from lamina.objects.types import Obj
 
 AVAILABLE = "Available"
@@ -41,3 +44,15 @@ def set_available(made: ConditionList, failure: Failure | None) -> None:
 def read_controller_of(obj: Obj) -> Iterator[ObjectKey]:
     """Yield the objects that the status of a set or ObjectSetPhase lists as controlled."""
     yield from read_listed((obj.get("status") or {}).get("controllerOf") or ())
+
+
+def set_gauges(obj: Obj, in_process: Iterable[Manifest], answers: Answers) -> tuple[Gauge, ...]:
+    """Return the metrics of a set, which has these objects in phases without a class."""
+    return (*since(obj), *cached(obj, in_process, answers))
+
+
+def phase_gauges(
+    obj: Obj, manifests: Iterable[Manifest], answers: Answers, cluster: str
+) -> tuple[Gauge, ...]:
+    """Return the metrics of an ObjectSetPhase, whose objects are on a cluster."""
+    return tuple(cached(obj, manifests, answers, cluster))

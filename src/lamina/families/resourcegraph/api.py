@@ -8,7 +8,7 @@ propagation is not part of the content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -17,10 +17,8 @@ from msgspec import Meta, Struct
 from lamina.core.model.world import derived
 from lamina.core.parse import read
 from lamina.errors import SpecError
-from lamina.families.resourcegraph.labels import GROUP, RECONCILE
+from lamina.families.resourcegraph.labels import GROUP
 from lamina.objects.types import GroupKind, Made, Obj
-
-_SUSPENDED = ("suspended", "disabled")
 
 
 class RevisionPolicy(StrEnum):
@@ -99,11 +97,6 @@ def generated_kind(definition: Obj) -> GroupKind:
     """Return the kind that a definition generates."""
     schema = (definition.get("spec") or {}).get("schema") or {}
     return GroupKind(str(schema.get("group") or GROUP), str(schema.get("kind") or ""))
-
-
-def is_suspended(annotations: Mapping[str, str]) -> bool:
-    """Say whether the annotations of an instance suspend its reconciliation."""
-    return (annotations.get(RECONCILE) or "").lower() in _SUSPENDED
 
 
 def content(spec: Obj) -> Made:

@@ -10,7 +10,6 @@ from lamina.families.resourcegraph import owner_status, preview
 from lamina.families.resourcegraph.commands.plans import pin, roll_back
 from lamina.families.resourcegraph.controllers import controllers
 from lamina.families.resourcegraph.crds import definitions
-from lamina.families.resourcegraph.labels import DEFINITION_REVISION, INPUT_REVISION
 from lamina.families.resourcegraph.options import DEFAULTS, Options
 from lamina.families.resourcegraph.rbac import edits, is_finalizer, rights
 
@@ -36,5 +35,5 @@ def family(options: Options = DEFAULTS) -> Family:
         shared_definitions=("resourcegraphdefinitions.kro.run", "resourcegraphdefinitionrevisions.kro.run"),
         upstream_leases=(UpstreamLease(upstream="kro", namespace="kro-system", name="controller.kro.run"),),
         is_finalizer=is_finalizer,
-        revision_kinds=(DEFINITION_REVISION, INPUT_REVISION),
+        revision_kinds=owner_status.REVISION_KINDS,
     )

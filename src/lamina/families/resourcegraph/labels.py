@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lamina.graph import reserved
 from lamina.objects.types import GroupKind
 
@@ -63,6 +65,7 @@ GROUP_KINDS = "applyset.kubernetes.io/contains-group-kinds"
 ADDITIONAL_NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 INVENTORY_HASH = "internal.kro.run/applyset-inventory-hash"
 RECONCILE = reserved.RECONCILE
+_SUSPENDED = ("suspended", "disabled")
 PIN = reserved.PIN
 UPDATE_POLICY = reserved.UPDATE_POLICY
 ACCEPT_REVISION = f"{GROUP}/accept-rgd-revision"
@@ -93,3 +96,8 @@ SOURCE_GENERATION = f"{GROUP}/source-generation"
 
 CONTROLLER_NAMESPACE = "kro-system"
 """Where the input revisions of cluster-scoped instances are, unless options say otherwise."""
+
+
+def is_suspended(annotations: Mapping[str, str]) -> bool:
+    """Say whether the annotations of an instance suspend its reconciliation."""
+    return (annotations.get(RECONCILE) or "").lower() in _SUSPENDED

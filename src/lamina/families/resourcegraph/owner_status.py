@@ -31,11 +31,13 @@ from lamina.families.resourcegraph.labels import (
     ROLLBACK,
     ROLLBACK_INPUT,
 )
-from lamina.families.resourcegraph.numbers import whole
 from lamina.objects import conditions, meta
+from lamina.objects.numbers import whole
 from lamina.objects.times import moment
 from lamina.objects.types import GroupKind, Obj, Ref
 
+REVISION_KINDS = (DEFINITION_REVISION, INPUT_REVISION)
+"""The kinds of the objects that store revisions."""
 _OF_INSTANCE = "RevisionResolved", "ResourcesReady", "ResourcesPropagated"
 """The conditions whose messages say why an instance is in its state."""
 _TO_BE_ROLLED_BACK = "its controller has not carried out the rollback yet"

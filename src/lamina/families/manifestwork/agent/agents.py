@@ -5,20 +5,15 @@ from __future__ import annotations
 from lamina.core.model.agents import Agents, AgentSpec, SimulatedAgents, SimulatedFleet
 from lamina.core.model.controller import AnyController
 from lamina.families.manifestwork.agent.controller import agent
-from lamina.families.manifestwork.agent.joining import joining
-from lamina.families.manifestwork.agent.labels import HUB, WORK_CLEANUP, hub_hash
+from lamina.families.manifestwork.agent.joining import hub_user, joining
+from lamina.families.manifestwork.agent.labels import ASSIGNED, HUB, WORK_CLEANUP, hub_hash
 from lamina.families.manifestwork.crds.bundle import spoke_definitions
-from lamina.families.manifestwork.labels import (
-    WORK,
-    WORK_VERSION,
-)
 from lamina.families.manifestwork.placement.managedcluster import (
     NAMESPACE_LABEL,
     cluster_ref,
     lease_ref,
     registration,
 )
-from lamina.families.manifestwork.placement.renewals import group_of
 from lamina.families.manifestwork.rbac import agent_rights
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
@@ -38,11 +33,11 @@ def agents() -> Agents:
         relocation=relocation,
         addresses=addresses,
         is_accepted=lambda cluster: bool((cluster.get("spec") or {}).get("hubAcceptsClient")),
-        assigned=(WORK_VERSION, WORK.kind),
+        assigned=ASSIGNED,
         finalizer=WORK_CLEANUP,
         lease=lease_ref,
         owns_namespace=lambda namespace, name: meta.labels(namespace).get(NAMESPACE_LABEL) == name,
-        hub_user=_hub_user,
+        hub_user=hub_user,
         local_user=(
             "system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa",
             ("system:masters", "system:serviceaccounts", "system:authenticated"),
@@ -77,12 +72,3 @@ def relocation(cluster: Obj, address: str) -> Made:
 def addresses(cluster: Obj) -> tuple[str, ...]:
     known = (cluster.get("spec") or {}).get("managedClusterClientConfigs") or ()
     return tuple(str(one.get("url")) for one in known)
-
-
-def _hub_user(cluster: str) -> tuple[str, tuple[str, ...]]:
-    group = group_of(cluster)
-    return f"{group}:lamina", (
-        group,
-        "system:open-cluster-management:managed-clusters",
-        "system:authenticated",
-    )

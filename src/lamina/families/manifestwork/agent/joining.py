@@ -37,6 +37,16 @@ def joining() -> Joining:
     )
 
 
+def hub_user(cluster: str) -> tuple[str, tuple[str, ...]]:
+    """Return the user and the groups of the agents of a cluster on its hub."""
+    group = group_of(cluster)
+    return f"{group}:lamina", (
+        group,
+        "system:open-cluster-management:managed-clusters",
+        "system:authenticated",
+    )
+
+
 def join_step(name: str, address: str, pem: bytes, cluster: Obj | None, request: Obj | None) -> JoinStep:
     """Return the next step of a cluster that joins a hub."""
     if cluster is None:

@@ -11,6 +11,8 @@ from lamina.objects.types import Ref
 
 HUB = "hub"
 """The name of the hub as a cluster of the controllers; the cluster of the agent is the primary one."""
+ASSIGNED = WORK_VERSION, WORK.kind
+"""The version and the kind of what the hub assigns to a cluster."""
 AGENT = "work-agent"
 """The field manager of an agent, on both servers."""
 

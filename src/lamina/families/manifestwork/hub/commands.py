@@ -17,9 +17,12 @@ from lamina.families.manifestwork.hub.preview import plan
 from lamina.families.manifestwork.hub.rollback import rollback
 from lamina.families.manifestwork.hub.view import gather
 from lamina.families.manifestwork.hub.work_status import work_health
-from lamina.families.manifestwork.labels import REPLICA_SET, WORK
+from lamina.families.manifestwork.labels import REPLICA_SET, SCORE, WORK
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Obj, Ref
+
+ELSEWHERE = (WORK, SCORE)
+"""The kinds of what belongs to a replica set, and is in the namespaces of clusters."""
 
 
 def replica_sets(world: World) -> tuple[Obj, ...]:

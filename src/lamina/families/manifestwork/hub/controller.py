@@ -12,7 +12,6 @@ from lamina.core.model.controller import AnyController, Controller, Watch, only
 from lamina.core.model.state import State
 from lamina.core.model.world import Change, World
 from lamina.core.rollout.revision_object import CONTROLLER_REVISION, CONTROLLER_REVISION_VERSION
-from lamina.families.manifestwork.admission import LIMIT
 from lamina.families.manifestwork.hub.owner_status import owner_status
 from lamina.families.manifestwork.hub.plan import complain, plan, queries
 from lamina.families.manifestwork.hub.revision import keep_revision, stored_revision
@@ -22,6 +21,7 @@ from lamina.families.manifestwork.hub.work import keep_metadata, read_work
 from lamina.families.manifestwork.labels import (
     DECISION,
     MANAGER,
+    MANIFEST_LIMIT,
     PLACEMENT,
     PLACEMENT_VERSION,
     REPLICA_SET,
@@ -47,7 +47,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether it selects clusters for placements; if not, another scheduler does."""
     registers: bool = True
     """Whether it registers clusters and their sets; if not, another controller does."""
-    manifest_limit: int = LIMIT
+    manifest_limit: int = MANIFEST_LIMIT
     """The largest number of bytes that the manifests of a work may have."""
     replica_sets: bool = True
     """Whether replica sets are rolled out; if not, admission refuses them."""

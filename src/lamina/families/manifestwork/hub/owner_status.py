@@ -23,7 +23,6 @@ from lamina.families.manifestwork.hub.states import (
 from lamina.families.manifestwork.hub.view import View
 from lamina.families.manifestwork.hub.work import Work
 from lamina.families.manifestwork.hub.work_status import RolloutState, rollout_status
-from lamina.families.manifestwork.labels import WORK
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 """A status has no clock: no reported time counts as being in the future."""
@@ -106,11 +105,13 @@ def _targets(
 def _target(facts: ReportedCluster, number: int, goal: int) -> TargetStatus:
     state, work, status = decide(TARGET_STATES, facts), facts.work, facts.status
     if work is None or status is None:
-        return TargetStatus(revision=0, state=state, message="it has no ManifestWork yet", kind=WORK)
+        return TargetStatus(revision=0, state=state, message="it has no ManifestWork yet", kind=Work.kind)
     available = status.state is RolloutState.SUCCEEDED
     if state is State.DELETING:
         message = "its ManifestWork is being deleted" if work.is_deleting else "it is no longer selected"
-        return TargetStatus(revision=number, state=state, message=message, available=available, kind=WORK)
+        return TargetStatus(
+            revision=number, state=state, message=message, available=available, kind=Work.kind
+        )
     message = status.message
     if not facts.on_goal:
         message = message or f"waits to be moved to revision {goal}"
@@ -120,5 +121,5 @@ def _target(facts: ReportedCluster, number: int, goal: int) -> TargetStatus:
         since=status.since or work.dispatched,
         message=message,
         available=available,
-        kind=WORK,
+        kind=Work.kind,
     )

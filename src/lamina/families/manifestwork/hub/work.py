@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from lamina.families.manifestwork.labels import (
 from lamina.objects import conditions, meta
 from lamina.objects.digest import short
 from lamina.objects.times import moment, stamp
-from lamina.objects.types import Made, Obj, Ref
+from lamina.objects.types import GroupKind, Made, Obj, Ref
 
 _LONGEST = 120
 _FAILED, _CAUSE = "Failed to apply manifest work", "Failed to apply manifest: "
@@ -55,6 +55,7 @@ class WorkCondition(Struct, frozen=True, kw_only=True):
 class Work(Struct, frozen=True, kw_only=True):
     """What the hub reads of one work. `digest` identifies its content, `hash` labels its revision."""
 
+    kind: ClassVar[GroupKind] = WORK
     obj: Obj
     """Its metadata, without its spec and status."""
     cluster: str

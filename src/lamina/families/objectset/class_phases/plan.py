@@ -26,12 +26,12 @@ from lamina.core.phases.owner import PhaseOwner, superseded
 from lamina.core.phases.phase_step import RETRY, Failure, FailureReason, PhaseStep, phase_step
 from lamina.core.phases.teardown import given_up, may_give_up, tear_down
 from lamina.errors import SpecError
-from lamina.families.objectset import lineage, metrics
+from lamina.families.objectset import lineage
 from lamina.families.objectset.api import PROBES
 from lamina.families.objectset.class_phases.view import View
 from lamina.families.objectset.labels import CONVENTIONS, TEARDOWN
 from lamina.families.objectset.manifests import forced_adoption
-from lamina.families.objectset.reporting import report, set_available
+from lamina.families.objectset.reporting import phase_gauges, report, set_available
 from lamina.families.objectset.siblings import protected, protected_from_phase
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
@@ -49,8 +49,8 @@ def queries(view: View, answers: Answers) -> tuple[Query, ...]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """Return the next step of an ObjectSetPhase, and its metrics."""
-    counted = metrics.cached(view.obj, view.manifests, answers, view.phase_class.cluster)
-    return replace(_next(view, answers, now), gauges=tuple(counted))
+    gauges = phase_gauges(view.obj, view.manifests, answers, view.phase_class.cluster)
+    return replace(_next(view, answers, now), gauges=gauges)
 
 
 def _next(view: View, answers: Answers, now: datetime) -> Plan:

@@ -22,9 +22,9 @@ from lamina.core.phases.live_objects import live_objects, unfollowed
 from lamina.core.phases.live_revisions import uncached
 from lamina.core.phases.owner import PhaseOwner, superseded
 from lamina.core.phases.phase_step import RETRY, PhaseStep, phase_step, writes
-from lamina.families.objectset import lineage, metrics
+from lamina.families.objectset import lineage
 from lamina.families.objectset.labels import METRICS, TEARDOWN
-from lamina.families.objectset.reporting import report
+from lamina.families.objectset.reporting import report, set_gauges
 from lamina.families.objectset.sets import teardown
 from lamina.families.objectset.sets.class_phase import class_phase_step, delegated, is_taken_over
 from lamina.families.objectset.sets.status import invalid, soak, status
@@ -45,7 +45,7 @@ def queries(view: View, answers: Answers) -> tuple[Query, ...]:
 
 def plan(view: View, answers: Answers, now: datetime) -> Plan:
     """Return the next step of a set, and its metrics."""
-    gauges = (*metrics.since(view.obj), *metrics.cached(view.obj, view.in_process, answers))
+    gauges = set_gauges(view.obj, view.in_process, answers)
     return replace(_next(view, answers, now), gauges=gauges)
 
 

@@ -18,9 +18,9 @@ from lamina.families.resourcegraph.labels import (
     INSTANCE_NAME,
     RGD_NAME,
 )
-from lamina.families.resourcegraph.numbers import whole
 from lamina.objects import meta
 from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.numbers import whole
 from lamina.objects.selectors import from_labels
 from lamina.objects.types import GroupKind, Obj, Ref
 

@@ -22,8 +22,8 @@ from lamina.families.resourcegraph.labels import (
     ROLLBACK,
     ROLLBACK_MODE,
 )
-from lamina.families.resourcegraph.numbers import positive
 from lamina.objects import conditions, meta
+from lamina.objects.numbers import positive
 
 _TRUE = "true"
 

@@ -13,7 +13,6 @@ from lamina.families.resourcegraph.definitions.view import View, gather
 from lamina.families.resourcegraph.definitions.watches import WATCHES
 from lamina.families.resourcegraph.labels import MANAGER
 from lamina.families.resourcegraph.options import DEFAULTS, Options
-from lamina.families.resourcegraph.owner_status import definition_state
 
 
 def definitions(options: Options = DEFAULTS, graphs: Graphs | None = None) -> Controller[View]:
@@ -30,7 +29,6 @@ def definitions(options: Options = DEFAULTS, graphs: Graphs | None = None) -> Co
         manager=MANAGER,
         at_once=options.workers,
         period=options.flush,
-        owner_state=definition_state,
         # What a graph needs may be served from now on.
         resync_on_discovery=True,
     )

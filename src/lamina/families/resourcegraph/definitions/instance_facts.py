@@ -10,15 +10,16 @@ from msgspec import Struct, structs
 
 from lamina.core.model.memo import Memo
 from lamina.core.model.object_map import ObjectMap, object_map
-from lamina.families.resourcegraph.api import UpdatePolicy, is_suspended
+from lamina.families.resourcegraph.api import UpdatePolicy
 from lamina.families.resourcegraph.labels import (
     INPUT_REVISION_LABEL,
     PIN,
     RGD_REVISION_LABEL,
     UPDATE_POLICY,
+    is_suspended,
 )
-from lamina.families.resourcegraph.numbers import positive, whole
 from lamina.objects import conditions, meta
+from lamina.objects.numbers import positive, whole
 from lamina.objects.types import Obj
 
 

@@ -19,9 +19,9 @@ from lamina.families.resourcegraph.definitions.instance_facts import (
 )
 from lamina.families.resourcegraph.definitions.view import View
 from lamina.families.resourcegraph.labels import CONTENT_FROM, ROLLBACK
-from lamina.families.resourcegraph.numbers import positive
 from lamina.graph.graph import Graph, GraphError
 from lamina.objects import meta
+from lamina.objects.numbers import positive
 from lamina.objects.types import Obj
 
 

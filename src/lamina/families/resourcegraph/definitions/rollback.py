@@ -24,9 +24,9 @@ from lamina.families.resourcegraph.definitions.queried import Instances, Unanswe
 from lamina.families.resourcegraph.definitions.rollback_checks import incompatible, uncompilable
 from lamina.families.resourcegraph.definitions.view import Revision, View
 from lamina.families.resourcegraph.labels import CONTENT_FROM, MANAGER, ROLLBACK, ROLLBACK_MODE
-from lamina.families.resourcegraph.numbers import positive
 from lamina.objects import meta
 from lamina.objects.digest import digest
+from lamina.objects.numbers import positive
 from lamina.objects.types import Made, Obj
 
 _SERVER_ERROR = 500

@@ -33,9 +33,9 @@ from lamina.families.resourcegraph.definitions.findings import (
 from lamina.families.resourcegraph.definitions.revision_object import last_issued
 from lamina.families.resourcegraph.definitions.view import Revision, View
 from lamina.families.resourcegraph.labels import CONTENT_FROM
-from lamina.families.resourcegraph.numbers import positive
 from lamina.graph.graph import Graph, GraphError
 from lamina.objects import conditions, meta
+from lamina.objects.numbers import positive
 from lamina.objects.types import Condition, Made, Obj
 
 _COUNTED = timedelta(seconds=1)

@@ -15,9 +15,9 @@ from msgspec import Struct
 from lamina.families.resourcegraph import labels as keys
 from lamina.families.resourcegraph.hashes import label_value
 from lamina.families.resourcegraph.instances.applyset import applyset_id
-from lamina.families.resourcegraph.numbers import positive
 from lamina.graph.graph import Node, NodeKind
 from lamina.objects import meta
+from lamina.objects.numbers import positive
 from lamina.objects.types import Made, Obj, Ref
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from lamina.core.model.complaints import sync_error
 from lamina.core.model.plan import NOTHING, Action, Plan, one_stage
 from lamina.core.model.world import World
+from lamina.core.texts import joined
 from lamina.errors import LaminaError, PlanFailed
 from lamina.families.resourcegraph.api import UpdatePolicy
 from lamina.families.resourcegraph.instances import input_revisions, status
@@ -23,7 +24,6 @@ from lamina.families.resourcegraph.instances.view import (
     View,
 )
 from lamina.families.resourcegraph.labels import MANAGER, UPDATE_POLICY
-from lamina.families.resourcegraph.texts import joined
 from lamina.objects import meta
 from lamina.objects.types import Made, Ref
 

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from lamina.families.resourcegraph.api import UpdatePolicy
 from lamina.families.resourcegraph.labels import ACCEPT_REVISION, PIN, UPDATE_POLICY
-from lamina.families.resourcegraph.numbers import positive
+from lamina.objects.numbers import positive
 
 LATEST = "latest"
 _SHOWN = 12

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lamina.core.texts import joined
 from lamina.families.resourcegraph.hashes import input_hash
-from lamina.families.resourcegraph.texts import joined
 from lamina.graph.graph import Graph
 from lamina.graph.schemas.projection import project, validate
 from lamina.objects.diff import is_same

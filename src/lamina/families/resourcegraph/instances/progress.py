@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from lamina.core.texts import joined
 from lamina.families.resourcegraph.definitions.findings import Finding
 from lamina.families.resourcegraph.instances.built_in import ALL_READY, not_ready
 from lamina.families.resourcegraph.instances.children import input_stamp, node_of
@@ -15,7 +16,6 @@ from lamina.families.resourcegraph.instances.goal import Choice
 from lamina.families.resourcegraph.instances.input_revisions import BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from lamina.families.resourcegraph.instances.node_steps import NodeStep, Phase
 from lamina.families.resourcegraph.instances.view import OBSERVED_INPUT, View
-from lamina.families.resourcegraph.texts import joined
 from lamina.graph.graph import NodeKind
 from lamina.objects import meta
 from lamina.objects.types import Obj

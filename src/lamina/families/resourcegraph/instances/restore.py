@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from lamina.core.model.plan import Plan, Replace, Stage, change
 from lamina.core.model.queries import Answers, DryRun, Found, Query, Refused
-from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions.findings import ROLLED_BACK, Finding
 from lamina.families.resourcegraph.instances import status
 from lamina.families.resourcegraph.instances.input_revisions import InputRevision, numbered
@@ -61,11 +60,11 @@ def plan(view: View, answers: Answers, now: datetime) -> Plan | None:
     if finding.reason == _FAILED:
         return Plan(because=finding.message, requeue_after=_LATER)
     if wanted is not None:
-        counted = (counters.rolled_back(counters.INSTANCE, counters.RESTORED),)
+        counted = (status.rollback_counter(),)
         name, action = "restore the spec", Replace(obj=wanted, counters=counted)
         return Plan(stages=(Stage(name, (action,)),), because=finding.message)
     removed = {"metadata": {"annotations": {ROLLBACK_INPUT: None, ROLLBACK_SCOPE: None}}}
-    counted = (counters.rolled_back(counters.INSTANCE, finding.reason),)
+    counted = (status.rollback_counter(finding.reason),)
     ended = replace(change(view.obj, removed), counters=counted)
     return Plan(stages=(Stage("remove the annotation", (ended,)),), because=finding.message)
 

@@ -13,10 +13,10 @@ from lamina.families.resourcegraph.instances.instance_spec import is_equal
 from lamina.families.resourcegraph.instances.resolve import situation
 from lamina.families.resourcegraph.instances.view import View
 from lamina.families.resourcegraph.labels import PIN, ROLLBACK_INPUT, ROLLBACK_SCOPE
-from lamina.families.resourcegraph.numbers import positive
 from lamina.graph.graph import Graph
 from lamina.objects import meta
 from lamina.objects.diff import is_same
+from lamina.objects.numbers import positive
 from lamina.objects.types import Made, Obj
 
 PAIR, SPEC = "pair", "spec"

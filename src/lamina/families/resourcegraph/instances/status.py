@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lamina.core.model.plan import Action, set_status
+from lamina.core.model.plan import Action, Counter, set_status
 from lamina.families.resourcegraph import counters
 from lamina.families.resourcegraph.definitions.findings import Finding
 from lamina.families.resourcegraph.instances.built_in import (
@@ -111,6 +111,11 @@ def propagation(view: View, status: str, now: datetime, **fields: Any) -> Made:
         for name, value in made.items()
         if value or name in ("resourcesAtTarget", "totalResources")
     }
+
+
+def rollback_counter(result: str = counters.RESTORED) -> Counter:
+    """Return what the end of a rollback of an instance is counted as."""
+    return counters.rolled_back(counters.INSTANCE, result)
 
 
 def write(obj: Obj, status: Obj, now: datetime, *, pin: int = 0) -> tuple[Action, ...]:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from lamina.core.model.finalizers import is_held
 from lamina.core.model.plan import NOTHING, Plan, Stage, remove_finalizer
 from lamina.core.model.queries import Answers, Found, Query, Read
+from lamina.core.texts import joined
 from lamina.families.resourcegraph.instances.applyset import recorded, what_is_wrong
 from lamina.families.resourcegraph.instances.children import order_of
 from lamina.families.resourcegraph.instances.prune import deletion, listed, lists_of, unlisted
@@ -27,7 +28,6 @@ from lamina.families.resourcegraph.labels import (
     GROUP_KINDS,
     INVENTORY_HASH,
 )
-from lamina.families.resourcegraph.texts import joined
 from lamina.objects import meta
 from lamina.objects.types import Obj
 

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from lamina.families.resourcegraph.api import is_suspended
 from lamina.families.resourcegraph.compiled_graphs import Graphs
 from lamina.families.resourcegraph.definitions.admission import admitted, is_gated
 from lamina.families.resourcegraph.definitions.view import revision_of
 from lamina.families.resourcegraph.instances.children import input_stamp, rgd_stamp
 from lamina.families.resourcegraph.instances.input_revisions import InputRevision
-from lamina.families.resourcegraph.labels import API_VERSION, DEFINITION
-from lamina.families.resourcegraph.numbers import whole
+from lamina.families.resourcegraph.labels import API_VERSION, DEFINITION, is_suspended
 from lamina.families.resourcegraph.options import InputStorage, Options
 from lamina.objects import conditions, meta
 from lamina.objects.kinds import Kind, Kinds
+from lamina.objects.numbers import whole
 from lamina.objects.types import GroupKind, Obj, Ref
 
 HISTORY, CURRENT_INPUT, CURRENT_RGD = "inputRevisionHistory", "currentInputRevision", "currentRGDRevision"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.families.resourcegraph.numbers import positive
+from lamina.objects.numbers import positive
 
 
 @pytest.mark.parametrize(
