@@ -68,6 +68,7 @@ async def test_the_next_waits_until_the_last_has_been_well_for_a_while(stage: St
         waiting = await stage.settled()
         assert waiting.revs == {"c1": "2", "c2": "1", "c3": "1"}
         assert waiting.said("ManifestworkApplied") == ("True", "AsExpected")
+        assert "(healthy; soak time of 60s ends at " in waiting.message()
         stage.pass_time(66)
         now = await stage.until(lambda now: now.revs["c2"] == "2")
 

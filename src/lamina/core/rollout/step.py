@@ -26,10 +26,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lamina.core.health.probe import HEALTHY, ProbeResult
 from lamina.core.model.state import State
 from lamina.core.rollout.pace import Pace
+from lamina.objects.times import stamp
 
 _SHOWN = 5
 
@@ -146,12 +148,20 @@ def _standings(targets: Sequence[Target], pace: Pace, now: datetime) -> _Standin
         if where is _WAITING:
             waiting.append(target)
         elif where is _MOVING:
-            moving.append(target)
+            moving.append(_soaking(target, pace, now) if target.verdict.is_healthy else target)
             if target.failing:
                 failed.append(target)
         elif where is _FAILED:
             failed.append(target)
     return _Standings(standing, failed, moving, waiting, first - now if first is not None else None)
+
+
+def _soaking(target: Target, pace: Pace, now: datetime) -> Target:
+    """Return a healthy target that is not settled yet, with the reason."""
+    because = f"healthy; soak time of {pace.soak.total_seconds():g}s"
+    if target.since is not None:
+        because += f" ends at {stamp(min(target.since, now) + pace.soak)}"
+    return replace(target, verdict=ProbeResult(target.verdict.answer, because))
 
 
 def advance(goal: str, targets: Sequence[Target], pace: Pace, now: datetime) -> Step:

@@ -8,6 +8,7 @@ from hypothesis.strategies import booleans, builds, integers, just, lists, none,
 from lamina.core.health.probe import HEALTHY, unhealthy, unknown
 from lamina.core.rollout.pace import AT_ONCE, Pace
 from lamina.core.rollout.step import Standing, Step, Target, advance, advance_by_group
+from lamina.objects.times import stamp
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -80,6 +81,7 @@ def test_a_target_settles_once_it_has_been_well_for_as_long_as_asked() -> None:
 
     assert early.move == ()
     assert early.requeue_after == MINUTE / 2
+    assert early.because == f"waiting for a (healthy; soak time of 60s ends at {stamp(NOW + MINUTE)})"
     assert step(new("a"), old("b"), pace=pace, now=NOW + MINUTE).move == ("b",)
 
 
