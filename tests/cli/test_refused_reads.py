@@ -220,6 +220,18 @@ def test_a_namespace_is_asked_alone(lamina: Lamina) -> None:
     assert "wanted" in listed
 
 
+def test_kinds_that_are_in_no_namespace_are_not_needed_for_one(lamina: Lamina) -> None:
+    with refusing(lamina, verbs="list,watch", resources="clusterobjectdeployments,clusterobjectsets"):
+        found = run_here(lamina, "get", "-n", "default").stdout
+        everywhere = run_here(lamina, "get", code=1).stderr
+    with refusing(lamina, verbs="list,watch", resources="compositecontrollers"):
+        unknown = run_here(lamina, "get", "-n", "default", code=1).stderr
+
+    assert "objectdeployment/" in found
+    assert "cannot list clusterobjectdeployments" in everywhere
+    assert "cannot list compositecontrollers" in unknown
+
+
 def test_nothing_is_planned_from_what_may_not_be_read(lamina: Lamina, tmp_path: Path) -> None:
     file = tmp_path / "web.json"
     edited = json.loads(json.dumps(REPLICA_SET))

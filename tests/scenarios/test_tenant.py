@@ -107,6 +107,7 @@ async def test_a_tenant_uses_every_command_in_its_namespace(tmp_path: Path) -> N
 
             await granted(admin, server.kubeconfig, "--view-only")
             target = "objectdeployment/shop"
+            assert "objectdeployment/shop" in await lamina(alice, "get")
             assert "objectdeployment/shop" in await lamina(alice, "get", "objectdeployment")
             assert "Healthy" in await lamina(alice, "get", target)
             assert "Healthy" in await lamina(alice, "watch", target, "--until", "healthy")

@@ -19,6 +19,7 @@ from lamina.core.rollout.readable_status import readable_status
 from lamina.errors import LaminaError, NotFound, SettingsError
 from lamina.families.registry import chosen
 from lamina.objects import meta
+from lamina.objects.kinds import Kinds
 from lamina.objects.types import GroupKind, Ref
 from lamina.runtime.cache.lister import Lister
 from lamina.runtime.controller.driver import drive
@@ -69,7 +70,7 @@ async def owner_statuses(
             if namespace in ("", ref.namespace) and selects(ref):
                 status = await _live_owner_status(snapshot, family, world, ref, Refusals())
                 statuses.found += [status] if status is not None else []
-        unlisted |= refused
+        unlisted |= _needed(refused, family, snapshot.kinds) if namespace else refused
         listed |= recording.read
     if kind is not None and kind in unlisted:
         statuses.refused = {kind: unlisted[kind]}
@@ -77,6 +78,16 @@ async def owner_statuses(
         # All kinds are asked for, or none that is known to have owners: those that are not known may have some.
         statuses.refused = unlisted
     return statuses
+
+
+def _needed(refused: Refusals, family: Family, kinds: Kinds) -> Refusals:
+    """Return the refusals that may hide owners in a namespace: not those of most kinds that are in none."""
+    named = {one: kinds.preferred(one) for one in refused}
+    return {
+        one: refused[one]
+        for one, kind in named.items()
+        if kind is None or kind.namespaced or f"{kind.plural}.{one.group}" in family.shared_definitions
+    }
 
 
 async def _live_owner_status(
