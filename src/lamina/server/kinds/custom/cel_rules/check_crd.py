@@ -7,8 +7,10 @@ can occur.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
+from zlib import crc32
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -118,19 +120,45 @@ def _rules(node: Document, position: _Position, total: _Total) -> Iterator[Cause
         yield internal(item_path, detail)
         return
     times = cardinality(position.declared.smallest) if position.times is None else position.times
+    named = _self_type(position.declared)
     for index, rule in enumerate(compile_rules(node, position.declared)):
-        yield from _rule(rule, f"{item_path}[{index}]", times, position.unlinked, total)
+        yield from _rule(rule, f"{item_path}[{index}]", times, position.unlinked, total, named)
 
 
-def _rule(rule: Rule, path: str, times: int, unlinked: str, total: _Total) -> Iterator[Cause]:
+def _self_type(declared: Declared) -> re.Pattern[str] | None:
+    """Return a pattern of the names of the types in a node, None where they have none."""
+    suffix = ""
+    while declared.element is not None:
+        suffix, declared = f".@{'elem' if declared.key is not None else 'idx'}{suffix}", declared.element
+    name = str(declared.type).removesuffix(suffix) if declared.fields else ""
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?=[.,)]|$)") if name else None
+
+
+def _scoped(problem: str, path: str, named: re.Pattern[str] | None) -> str:
+    """
+    Return a problem with the types as kube-apiserver names them, which are those of `self`.
+
+    kube-apiserver draws the number in the name; here it follows from the path.
+    """
+    head, applied, types = problem.partition(" applied to ")
+    if named is None or not applied:
+        return problem
+    line, end, rest = types.partition("\n")
+    return f"{head}{applied}{named.sub(f'selfType{crc32(path.encode())}', line)}{end}{rest}"
+
+
+def _rule(
+    rule: Rule, path: str, times: int, unlinked: str, total: _Total, named: re.Pattern[str] | None
+) -> Iterator[Cause]:
     cost = min(rule.check.most * times, MOST)
     if cost > ESTIMATED_PER_RULE:
         yield forbidden(f"{path}.rule", _too_much("estimated rule cost", cost, ESTIMATED_PER_RULE))
     total.add(f"{path}.rule", cost)
     if rule.check.problem:
-        yield invalid(f"{path}.rule", internal_rule(rule.written), rule.check.problem)
+        problem = _scoped(rule.check.problem, path, named)
+        yield invalid(f"{path}.rule", internal_rule(rule.written), problem)
     if rule.message is not None:
-        yield from _message(rule, rule.message, f"{path}.messageExpression", total)
+        yield from _message(rule, rule.message, f"{path}.messageExpression", total, named)
     if rule.compares:
         if unlinked:
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {unlinked}"
@@ -140,9 +168,11 @@ def _rule(rule: Rule, path: str, times: int, unlinked: str, total: _Total) -> It
         yield invalid(f"{path}.optionalOldSelf", rule.written["optionalOldSelf"], detail)
 
 
-def _message(rule: Rule, message: Expression, path: str, total: _Total) -> Iterator[Cause]:
+def _message(
+    rule: Rule, message: Expression, path: str, total: _Total, named: re.Pattern[str] | None
+) -> Iterator[Cause]:
     if message.problem:
-        yield invalid(path, internal_rule(rule.written), message.problem)
+        yield invalid(path, internal_rule(rule.written), _scoped(message.problem, path, named))
         return
     if message.most > ESTIMATED_PER_RULE:
         detail = _too_much("estimated messageExpression cost", message.most, ESTIMATED_PER_RULE)
