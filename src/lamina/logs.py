@@ -42,9 +42,13 @@ class _JsonHandler(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        level = next(name for name, number in reversed(_LEVELS.items()) if record.levelno >= number)
+        names = (name for name, number in reversed(_LEVELS.items()) if record.levelno >= number)
         keys: dict[str, Any] = {"exc_info": record.exc_info} if record.exc_info else {}
-        getattr(self._log, level)(record.getMessage(), logger=record.name, **keys)
+        try:
+            getattr(self._log, next(names, "debug"))(record.getMessage(), logger=record.name, **keys)
+        except Exception:
+            # As every handler: a record that cannot be written is no error of the library that logs it.
+            self.handleError(record)
 
 
 class Log:

@@ -185,15 +185,15 @@ def test_resource_graphs_run_with_the_options_that_their_controller_has_upstream
     assert not run_flags.family_settings(flags()).omits
 
 
-NO_ELECTION = "--no-leader-election"
+NO_ELECTION, NO_ORIGINAL = "--no-leader-election", "--no-upstream-lease"
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         ([NO_ELECTION, "--shards=2"],                         "--shards has no effect with --no-leader-election"),
-        ([NO_ELECTION, "--leader-election-id=mc"],            "--lease-name has no effect with --no-leader-election"),
-        ([NO_ELECTION, "--lease-namespace=ops"],              "and without a webhook"),
+        ([NO_ELECTION, NO_ORIGINAL, "--leader-election-id=mc"], "--lease-name has no effect with --no-leader-election"),
+        ([NO_ELECTION, NO_ORIGINAL, "--lease-namespace=ops"], "and without a webhook"),
         ([NO_ELECTION, "--no-upstream-lease", "--retry-period=1s"], "--retry-period has no effect with --no-leader-el"),
         (["--phase-class=a", "--no-upstream-lease"],          "--no-upstream-lease has no effect with --phase-class"),
         (["--client-go-burst=9"],                             "--client-go-burst has no effect without --client-go-qps"),

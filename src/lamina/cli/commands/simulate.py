@@ -147,8 +147,9 @@ def simulate(
 
     Exit status: 0 if every owner is healthy at the end, apart from those that
     would be unhealthy without the change, too; 2 if not; 3 if that is not known
-    of an owner whose hooks cannot be called from here; 1 if the simulation cannot
-    run.
+    of an owner in FILE whose hooks cannot be called from here; 1 if the simulation
+    cannot run. Other owners whose hooks cannot be called are listed as not
+    simulated, and do not count.
     """
     check_stdin_once([*([failures] if failures else []), *state, *hooks, *files, *more])
     if to_revision is not None and not rolled_back:

@@ -13,7 +13,6 @@ from lamina.errors import SettingsError
 if TYPE_CHECKING:
     from lamina.core.model.family import Family
 
-_NAMES = ("shards", "lease_name")
 _TIMES = ("lease_duration", "renew_deadline", "retry_period")
 _OF_FAMILIES = {
     "metacontroller": (
@@ -59,13 +58,14 @@ def check_conflicts(context: click.Context, families: Sequence[Family]) -> None:
 def _conflicts(context: click.Context, families: Sequence[str]) -> Iterator[_Conflict]:
     flags = context.params
     if not flags["leader_election"]:
-        yield _Conflict(_NAMES, "with --no-leader-election", "omit one of the two")
+        yield _Conflict(("shards",), "with --no-leader-election", "omit one of the two")
         if not flags["upstream_lease"]:
+            # The name and the namespace are also the identity of the holder of the originals' Leases.
             both = "with --no-leader-election and --no-upstream-lease"
-            yield _Conflict(_TIMES, both, "omit it, or one of the two")
-        if not flags["webhook_url"] and not flags["webhook_service"]:
-            without = "with --no-leader-election and without a webhook"
-            yield _Conflict(("lease_namespace",), without, "omit it, or --no-leader-election")
+            yield _Conflict(("lease_name", *_TIMES), both, "omit it, or one of the two")
+            if not flags["webhook_url"] and not flags["webhook_service"]:
+                without = "with --no-leader-election, with --no-upstream-lease and without a webhook"
+                yield _Conflict(("lease_namespace",), without, "omit it, or --no-leader-election")
     if flags["phase_class"] is not None:
         yield _Conflict(
             _OF_ORIGINALS, "with --phase-class", "give it to the `lamina run` that runs the families"

@@ -148,7 +148,7 @@ def _standings(targets: Sequence[Target], pace: Pace, now: datetime) -> _Standin
         if where is _WAITING:
             waiting.append(target)
         elif where is _MOVING:
-            moving.append(_soaking(target, pace, now) if target.verdict.is_healthy else target)
+            moving.append(_soaking(target, pace) if target.verdict.is_healthy else target)
             if target.failing:
                 failed.append(target)
         elif where is _FAILED:
@@ -156,11 +156,11 @@ def _standings(targets: Sequence[Target], pace: Pace, now: datetime) -> _Standin
     return _Standings(standing, failed, moving, waiting, first - now if first is not None else None)
 
 
-def _soaking(target: Target, pace: Pace, now: datetime) -> Target:
+def _soaking(target: Target, pace: Pace) -> Target:
     """Return a healthy target that is not settled yet, with the reason."""
     because = f"healthy; soak time of {pace.soak.total_seconds():g}s"
     if target.since is not None:
-        because += f" ends at {stamp(min(target.since, now) + pace.soak)}"
+        because += f" ends at {stamp(target.since + pace.soak)}"
     return replace(target, verdict=ProbeResult(target.verdict.answer, because))
 
 

@@ -42,11 +42,9 @@ class Owners:
         self._changed: dict[Ref, None] = {}
 
     def changed(self, ref: Ref) -> None:
-        """Note that an owner has to be read at the next scrape."""
-        self._changed[ref] = None
-        if len(self._changed) > _MAX_NOTED:
-            # Nothing is scraped: what is gone by now must not be kept for ever.
-            self._read_changed()
+        """Note that an owner has to be read at the next scrape, unless there are too many already."""
+        if ref in self._known or len(self._changed) < _MAX_NOTED:
+            self._changed[ref] = None
 
     def states(self) -> Iterator[tuple[Ref, _Known]]:
         """Yield the owners that this replica leads, after those that have changed were read."""
@@ -61,12 +59,15 @@ class Owners:
             self._update(ref)
 
     def _update(self, ref: Ref) -> None:
-        found, before = self._read(ref), self._known.get(ref)
+        before = self._known.get(ref)
+        if before is None and len(self._known) >= _MAX_OWNERS:
+            return
+        found = self._read(ref)
         if found is None:
             self._known.pop(ref, None)
         elif before is not None and before.state is found.state:
             self._known[ref] = before._replace(read_at=found.read_at)
-        elif before is not None or len(self._known) < _MAX_OWNERS:
+        else:
             self._known[ref] = _Known(found.state, _since(found, before), found.read_at)
 
 

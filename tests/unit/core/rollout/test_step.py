@@ -83,6 +83,8 @@ def test_a_target_settles_once_it_has_been_well_for_as_long_as_asked() -> None:
     assert early.requeue_after == MINUTE / 2
     assert early.because == f"waiting for a (healthy; soak time of 60s ends at {stamp(NOW + MINUTE)})"
     assert step(new("a"), old("b"), pace=pace, now=NOW + MINUTE).move == ("b",)
+    # By the clock of another machine it became healthy later than now: the sentence stays the same meanwhile.
+    assert step(new("a"), old("b"), pace=pace, now=NOW - MINUTE).because == early.because
 
 
 def test_a_target_that_is_not_healthy_in_time_has_failed_and_no_other_moves() -> None:
