@@ -56,6 +56,12 @@ def agent(
     )
 
 
+def check_name(agents: Agents, name: str) -> None:
+    """Raise SettingsError if no cluster may join under a name."""
+    if problem := agents.joining.name_problem(name):
+        raise SettingsError(f"no cluster may be called {name!r}: {problem}", hint="give it another name")
+
+
 async def join(agents: Agents, hub: Client, name: str, address: str = "") -> None:
     """Register a cluster with a hub, accepted; one that is registered gets the address it has now."""
     *before, cluster = agents.registration(name, address)

@@ -19,6 +19,7 @@ from lamina.client.client import Client
 from lamina.client.kubeconfig.credentials import Identity, is_pair
 from lamina.client.kubeconfig.read import Access
 from lamina.client.kubeconfig.write import write_kubeconfig
+from lamina.control_plane.hub import check_name
 from lamina.core.csr import REQUEST
 from lamina.core.model.agents import Agents, JoinStep
 from lamina.errors import LaminaError, NotFound, SettingsError, Unavailable, Unreachable
@@ -138,6 +139,7 @@ def client_request(user: str, groups: tuple[str, ...]) -> Request:
 
 async def obtain(agents: Agents, hub: Client, name: str, address: str, store: Store) -> None:
     """Request a client certificate for a cluster, wait for its approval, and store it."""
+    check_name(agents, name)
     user, groups = agents.hub_user(name)
     request = client_request(user, tuple(one for one in groups if one != "system:authenticated"))
     sent, because = None, ""

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from lamina.client.client import Client
-from lamina.control_plane.hub import leave
+from lamina.control_plane.hub import check_name, leave
 from lamina.core import csr
 from lamina.core.model.agents import Agents
 from lamina.errors import MethodNotAllowed, NotFound, SettingsError, UnknownKind
 from lamina.objects import meta
-from lamina.objects.types import Ref
+from lamina.objects.types import Made, Obj, Ref
 
 _REQUESTS = csr.REQUEST_VERSION, csr.REQUEST.kind
 _POLL = 0.5
@@ -45,13 +45,15 @@ async def bootstrap_token(agents: Agents, hub: Client, seconds: int) -> str:
     return str(issued["status"]["token"])
 
 
-async def accept(agents: Agents, hub: Client, name: str) -> Sequence[str]:
+async def accept(agents: Agents, hub: Client, name: str, request: str = "") -> Sequence[str]:
     """
-    Accept a cluster: grant its agent its rights, and approve its requests; return the names of these requests.
+    Accept a cluster: grant its agent its rights, and approve its requests; return these and their requesters.
 
     A request for anything but the user and the groups of this cluster is an error, and
+    so are two requests with different keys unless one is named with `request`. Then
     nothing is approved.
     """
+    check_name(agents, name)
     await _check_hub(agents, hub)
     try:
         cluster = await hub.get(agents.cluster(name))
@@ -61,24 +63,45 @@ async def accept(agents: Agents, hub: Client, name: str) -> Sequence[str]:
             hint=f"start `lamina agent --cluster {name} --bootstrap-kubeconfig FILE` on it",
         ) from None
     found = (await hub.list(_REQUESTS, labels=agents.joining.requests(name))).items
-    pending = [one for one in found if csr.is_pending(one)]
-    for request in pending:
-        if wrong := agents.joining.mismatch(name, request):
-            raise SettingsError(
-                f"request {meta.name(request)} is not one for the agent of {name}: {wrong}",
-                hint=f"deny it with `kubectl certificate deny {meta.name(request)}`",
-            )
+    pending = _chosen(agents, name, [one for one in found if csr.is_pending(one)], request)
     for obj in agents.joining.grants(name):
         await hub.apply(obj, manager=_MANAGER, force=True)
     if not agents.is_accepted(cluster):
         await hub.patch(meta.ref(cluster), agents.joining.acceptance(cluster))
     # Last: the certificate is of use once its rights are there.
-    for request in pending:
+    for one in pending:
         await hub.update(
-            csr.approved(request, reason="LaminaAccepted", message="accepted by lamina clusters accept"),
+            csr.approved(one, reason="LaminaAccepted", message="accepted by lamina clusters accept"),
             subresource="approval",
         )
-    return [meta.name(one) for one in pending]
+    return [_with_requester(one) for one in pending]
+
+
+def _chosen(agents: Agents, name: str, pending: Sequence[Made], request: str) -> Sequence[Made]:
+    """Return the requests of a cluster that are to be approved: the named one, or all if they are of one agent."""
+    if request:
+        pending = [one for one in pending if meta.name(one) == request]
+        if not pending:
+            raise SettingsError(f"cluster {name!r} has no request {request!r} that waits for approval")
+    for one in pending:
+        if wrong := agents.joining.mismatch(name, one):
+            raise SettingsError(
+                f"request {_with_requester(one)}, is not one for the agent of {name}: {wrong}",
+                hint=f"deny it with `kubectl certificate deny {meta.name(one)}`",
+            )
+    first = [one for one in pending if not agents.joining.is_renewal(name, one)]
+    # A request that was sent again after a lost response has the same key.
+    if len({csr.pem_of(one) for one in first}) > 1:
+        shown = "; ".join(map(_with_requester, first))
+        raise SettingsError(
+            f"cluster {name!r} has several requests that wait for approval: {shown}",
+            hint="approve one with --request NAME; the log of the agent names the one that it has sent",
+        )
+    return pending
+
+
+def _with_requester(request: Obj) -> str:
+    return f"{meta.name(request)}, requested by {csr.requested_by(request)}"
 
 
 async def detach(agents: Agents, hub: Client, name: str, *, force: bool, seconds: float) -> None:

@@ -19,7 +19,7 @@ from lamina.control_plane.join import Store, client_request, is_joined, obtain
 from lamina.control_plane.membership import accept, bootstrap_token, detach
 from lamina.core import csr
 from lamina.core.model.agents import Agents
-from lamina.errors import Forbidden, NotFound, SettingsError
+from lamina.errors import AlreadyExists, Forbidden, NotFound, SettingsError
 from lamina.families.manifestwork.placement.managedcluster import cluster_ref
 from lamina.families.manifestwork.placement.renewals import RENEWALS
 from lamina.families.registry import agents as family_agents
@@ -166,6 +166,72 @@ async def test_a_request_for_another_user_is_not_approved(stage: Stage) -> None:
 
     assert csr.is_pending(await stage.client.get(meta.ref(made)))
     assert not AGENTS.is_accepted(await stage.client.get(cluster_ref(name)))
+
+
+async def ask(stage: Stage, hub: Client, name: str) -> str:
+    """Send a request for the agent of a cluster, which is registered if it is not, and return its name."""
+    registered = AGENTS.joining.step(name, "", b"", None, None).creates[0]
+    stage.made += [cluster_ref(name), *(meta.ref(one) for one in AGENTS.joining.grants(name))]
+    with suppress(AlreadyExists):
+        await stage.client.create(registered)
+    pem = client_request(AGENTS.hub_user(name)[0], ()).pem
+    (request,) = AGENTS.joining.step(name, "", pem, registered, None).creates
+    made = await hub.create(request)
+    stage.made.append(meta.ref(made))
+    return meta.name(made)
+
+
+async def is_pending(stage: Stage, request: str) -> bool:
+    return csr.is_pending(await stage.client.get(Ref(csr.REQUEST_VERSION, csr.REQUEST.kind, "", request)))
+
+
+async def test_a_request_that_the_agent_of_another_cluster_has_sent_is_not_approved(
+    stage: Stage, kubeconfig: Path, tmp_path: Path
+) -> None:
+    name, other, store = stage.cluster("east"), stage.cluster("west"), Store(tmp_path / "hub.kubeconfig")
+    stage.made += [cluster_ref(other), *(meta.ref(one) for one in AGENTS.joining.grants(other))]
+    joining = asyncio.create_task(obtain(AGENTS, stage.client, other, "", store))
+    await until_requested(stage, other, joining)
+    await accept(AGENTS, stage.client, other)
+    async with asyncio.timeout(TIMEOUT):
+        await joining
+    store.write(read_kubeconfig(kubeconfig))
+    async with as_user(read_kubeconfig(store.kubeconfig)) as hub:
+        request = await ask(stage, hub, name)
+
+    sender = AGENTS.hub_user(other)[0]
+    with pytest.raises(SettingsError, match=f"request {request}, requested by {sender}, is not one"):
+        await accept(AGENTS, stage.client, name)
+    with pytest.raises(SettingsError, match="which is the agent of another cluster"):
+        await accept(AGENTS, stage.client, name, request)
+
+    assert await is_pending(stage, request)
+    assert not AGENTS.is_accepted(await stage.client.get(cluster_ref(name)))
+
+
+async def test_of_several_requests_only_the_one_that_is_named_is_approved(stage: Stage) -> None:
+    name = stage.cluster("east")
+    first, second = [await ask(stage, stage.client, name) for _ in range(2)]
+
+    with pytest.raises(SettingsError, match="has several requests that wait for approval") as refused:
+        await accept(AGENTS, stage.client, name)
+    assert first in str(refused.value) and second in str(refused.value)
+    assert await is_pending(stage, first) and await is_pending(stage, second)
+    with pytest.raises(SettingsError, match="has no request 'another' that waits"):
+        await accept(AGENTS, stage.client, name, "another")
+
+    (approved,) = await accept(AGENTS, stage.client, name, second)
+    assert approved.startswith(f"{second}, requested by ")
+    assert await is_pending(stage, first) and not await is_pending(stage, second)
+
+
+async def test_a_cluster_whose_group_would_be_that_of_all_clusters_does_not_join(
+    stage: Stage, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match="no cluster may be called 'managed-clusters'"):
+        await accept(AGENTS, stage.client, "managed-clusters")
+    with pytest.raises(SettingsError, match="which is that of all clusters"):
+        await obtain(AGENTS, stage.client, "managed-clusters", "", Store(tmp_path / "hub.kubeconfig"))
 
 
 async def test_a_refused_request_ends_the_join_and_says_why(

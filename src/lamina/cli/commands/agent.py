@@ -183,6 +183,7 @@ async def _serve(
     from lamina.ratelimit import TokenBucket
 
     stop, agents = stop_event(), registry.agents()
+    control_plane_hub.check_name(agents, name)
     async with AsyncExitStack() as stack:
         metrics = ProcessMetrics(flags, access.server)
         local = metrics.metered(HttpTransport(access))

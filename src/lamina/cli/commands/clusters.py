@@ -122,27 +122,37 @@ def token(ttl: float, output: str, kubeconfig: Path | None, context: str) -> Non
 
 @clusters.command()
 @click.argument("cluster_names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--request",
+    metavar="NAME",
+    default="",
+    help="Approve this certificate signing request alone; needed where several of one cluster wait.",
+)
 @cluster_options
-def accept(cluster_names: tuple[str, ...], kubeconfig: Path | None, context: str) -> None:
+def accept(cluster_names: tuple[str, ...], request: str, kubeconfig: Path | None, context: str) -> None:
     """
     Accept clusters that have asked to join the hub.
 
     Creates the namespace and the roles of a cluster's agent, sets
     hubAcceptsClient, and approves the agent's certificate signing requests.
+    Prints their requesters. Approves nothing if requests with different keys wait
+    for one cluster, unless --request names one of them.
     """
+    if request and len(cluster_names) > 1:
+        raise click.UsageError("--request is for one cluster")
     access = load_access(kubeconfig, context)
     for name in cluster_names:
         _path(name)
-        approved = _accept(access, name)
-        requests = f"approved {', '.join(approved)}" if approved else "no request is waiting for approval"
+        approved = _accept(access, name, request)
+        requests = f"approved {'; '.join(approved)}" if approved else "no request is waiting for approval"
         click.echo(f"cluster {name} accepted: {requests}", err=True)
 
 
-def _accept(access: Access, name: str) -> Sequence[str]:
+def _accept(access: Access, name: str, request: str) -> Sequence[str]:
     from lamina.control_plane import membership
     from lamina.families import registry
 
-    return with_client(access, lambda hub: membership.accept(registry.agents(), hub, name))
+    return with_client(access, lambda hub: membership.accept(registry.agents(), hub, name, request))
 
 
 @clusters.command()

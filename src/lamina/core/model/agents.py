@@ -81,10 +81,14 @@ class Joining(Struct, frozen=True, kw_only=True):
     The next step of a cluster of that name and address with a request in PEM, given the cluster
     and the CertificateSigningRequest on the hub, where they exist.
     """
+    name_problem: Callable[[str], str]
+    """Why no cluster may join under that name; empty if one may."""
     requests: Callable[[str], str]
     """The label selector of the requests for a cluster."""
     mismatch: Callable[[str, Obj], str]
     """Why a request is not one for the agent of that cluster; empty if it is one."""
+    is_renewal: Callable[[str, Obj], bool]
+    """Whether a request was sent with a certificate of that cluster."""
     grants: Callable[[str], tuple[Made, ...]]
     """The objects that an accepted cluster has on the hub: its namespace, roles and bindings of its agent."""
     acceptance: Callable[[Obj], Made]

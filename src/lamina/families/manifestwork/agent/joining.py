@@ -16,7 +16,7 @@ from lamina.core.rbac import Rights
 from lamina.families.manifestwork.labels import CLUSTER, CLUSTER_GROUP, CLUSTER_NAME, SET_LABEL
 from lamina.families.manifestwork.placement.clusterset import DEFAULT_SET
 from lamina.families.manifestwork.placement.managedcluster import NAMESPACE_LABEL, VERSION
-from lamina.families.manifestwork.placement.renewals import group_of, mismatch
+from lamina.families.manifestwork.placement.renewals import group_of, is_renewal, mismatch, name_problem
 from lamina.families.manifestwork.rbac import agent_rights
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj
@@ -30,8 +30,10 @@ def joining() -> Joining:
     return Joining(
         bootstrap=_bootstrap(),
         step=join_step,
+        name_problem=name_problem,
         requests=lambda cluster: f"{CLUSTER_NAME}={cluster}",
         mismatch=mismatch,
+        is_renewal=is_renewal,
         grants=_grants,
         acceptance=_acceptance,
     )
@@ -59,7 +61,10 @@ def join_step(name: str, address: str, pem: bytes, cluster: Obj | None, request:
     if issued := csr.certificate(request):
         return JoinStep(certificate=issued)
     if not csr.is_approved(request):
-        return JoinStep(because=f"waiting for approval: run `lamina clusters accept {name}` on the hub")
+        sent = meta.name(request)
+        return JoinStep(
+            because=f"request {sent} waits for approval: run `lamina clusters accept {name}` on the hub"
+        )
     return JoinStep(because="waiting for the certificate: the request is approved and not signed yet")
 
 

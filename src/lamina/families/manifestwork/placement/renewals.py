@@ -24,7 +24,8 @@ from lamina.families.manifestwork.placement.managedcluster import VERSION, clust
 from lamina.objects import meta
 from lamina.objects.types import Obj, Ref
 
-_ALL_CLUSTERS = "system:open-cluster-management:managed-clusters"
+_USERS = "system:open-cluster-management:"
+_ALL_CLUSTERS = f"{_USERS}managed-clusters"
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -36,7 +37,19 @@ class View(Struct, frozen=True, kw_only=True):
 
 def group_of(cluster: str) -> str:
     """Return the group of the agents of a cluster on its hub."""
-    return f"system:open-cluster-management:{cluster}"
+    return f"{_USERS}{cluster}"
+
+
+def name_problem(cluster: str) -> str:
+    """Return why no cluster may have a name; empty if one may."""
+    if group_of(cluster) == _ALL_CLUSTERS:
+        return f"its group on the hub would be {_ALL_CLUSTERS}, which is that of all clusters"
+    return ""
+
+
+def is_renewal(cluster: str, request: Obj) -> bool:
+    """Say whether a request was sent with a certificate of the cluster that it is for."""
+    return csr.requested_by(request).startswith(f"{group_of(cluster)}:")
 
 
 def mismatch(cluster: str, request: Obj) -> str:
@@ -52,6 +65,9 @@ def mismatch(cluster: str, request: Obj) -> str:
     if not subject.groups <= {group_of(cluster), _ALL_CLUSTERS}:
         more = sorted(subject.groups - {group_of(cluster), _ALL_CLUSTERS})
         return f"it is for the groups {', '.join(more)}, too"
+    sender = csr.requested_by(request)
+    if sender.startswith(_USERS) and not is_renewal(cluster, request):
+        return f"it was sent by {sender}, which is the agent of another cluster"
     return ""
 
 

@@ -43,6 +43,11 @@ def test_a_renewal_with_the_certificate_itself_is_approved() -> None:
         (request(f"{GROUP}:"), "it is for the user"),
         (request("system:open-cluster-management:west:lamina"), "it is for the user"),
         (request(groups=(GROUP, "auditors")), "it is for the groups auditors, too"),
+        (
+            request(by="system:open-cluster-management:west:lamina"),
+            "it was sent by system:open-cluster-management:west:lamina",
+        ),
+        (request(by=f"{GROUP}-2:lamina"), f"it was sent by {GROUP}-2:lamina"),
         ({**request(), "spec": {**request()["spec"], "request": "bm8="}}, "its subject cannot be read"),
         ({**request(), "spec": {**request()["spec"], "usages": ["server auth"]}}, "it is not for the signer"),
         (
