@@ -15,7 +15,7 @@ from lamina.client.client import Client
 from lamina.control_plane.hub import check_name, leave
 from lamina.core import csr
 from lamina.core.model.agents import Agents
-from lamina.errors import MethodNotAllowed, NotFound, SettingsError, UnknownKind
+from lamina.errors import AlreadyExists, MethodNotAllowed, NotFound, SettingsError, UnknownKind
 from lamina.objects import meta
 from lamina.objects.types import Made, Obj, Ref
 
@@ -64,7 +64,11 @@ async def accept(agents: Agents, hub: Client, name: str, request: str = "") -> S
         ) from None
     found = (await hub.list(_REQUESTS, labels=agents.joining.requests(name))).items
     pending = _chosen(agents, name, [one for one in found if csr.is_pending(one)], request)
-    for obj in agents.joining.grants(name):
+    namespace, *roles = agents.joining.grants(name)
+    # One that exists stays as it is: with the label of the cluster it would be deleted with the cluster.
+    with suppress(AlreadyExists):
+        await hub.create(namespace)
+    for obj in roles:
         await hub.apply(obj, manager=_MANAGER, force=True)
     if not agents.is_accepted(cluster):
         await hub.patch(meta.ref(cluster), agents.joining.acceptance(cluster))

@@ -24,7 +24,7 @@ from lamina.families.manifestwork.placement.managedcluster import cluster_ref
 from lamina.families.manifestwork.placement.renewals import RENEWALS
 from lamina.families.registry import agents as family_agents
 from lamina.objects import meta
-from lamina.objects.types import Ref
+from lamina.objects.types import Made, Ref
 from lamina.runtime.controller.manager import Manager
 from lamina.testing.waiting import eventually
 from tests.bed.fixtures import chosen_server
@@ -223,6 +223,24 @@ async def test_of_several_requests_only_the_one_that_is_named_is_approved(stage:
     (approved,) = await accept(AGENTS, stage.client, name, second)
     assert approved.startswith(f"{second}, requested by ")
     assert await is_pending(stage, first) and not await is_pending(stage, second)
+
+
+async def test_a_namespace_that_the_hub_did_not_make_stays_when_its_cluster_is_detached(stage: Stage) -> None:
+    name = stage.cluster("east")
+    namespace: Made = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {"a": "1"}},
+    }
+    await stage.client.create(namespace)
+    await ask(stage, stage.client, name)
+
+    await accept(AGENTS, stage.client, name)
+    assert not AGENTS.owns_namespace(await stage.client.get(meta.ref(namespace)), name)
+    await detach(AGENTS, stage.client, name, force=True, seconds=1)
+
+    found = await stage.client.get(meta.ref(namespace))
+    assert meta.labels(found)["a"] == "1" and not meta.is_deleting(found)
 
 
 async def test_a_cluster_whose_group_would_be_that_of_all_clusters_does_not_join(

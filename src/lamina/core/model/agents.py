@@ -90,7 +90,7 @@ class Joining(Struct, frozen=True, kw_only=True):
     is_renewal: Callable[[str, Obj], bool]
     """Whether a request was sent with a certificate of that cluster."""
     grants: Callable[[str], tuple[Made, ...]]
-    """The objects that an accepted cluster has on the hub: its namespace, roles and bindings of its agent."""
+    """The objects that an accepted cluster has on the hub: its namespace first, roles and bindings of its agent."""
     acceptance: Callable[[Obj], Made]
     """The patch with which a hub accepts a cluster."""
 
