@@ -115,8 +115,9 @@ async def detach(agents: Agents, hub: Client, name: str, *, force: bool, seconds
     With `force` works are released without that, and their objects stay on the cluster.
     """
     await _check_hub(agents, hub)
-    # A detachment that was interrupted has left the roles.
-    if not [ref for ref in (agents.cluster(name), *_granted(agents, name)) if await _exists(hub, ref)]:
+    # A detachment that was interrupted has left the roles, or works that the agent has not removed.
+    known = [ref for ref in (agents.cluster(name), *_granted(agents, name)) if await _exists(hub, ref)]
+    if not known and not (await hub.list(agents.assigned, name)).items:
         raise SettingsError(f"cluster {name!r} is not registered with the hub")
     # First: no further work is created for a cluster that is not registered.
     with suppress(NotFound):
@@ -160,7 +161,9 @@ async def _wait_removed(agents: Agents, hub: Client, name: str, seconds: float) 
     names = ", ".join(map(meta.name, left))
     raise SettingsError(
         f"the agent of {name} has not removed {len(left)} works within {seconds:g}s: {names}",
-        hint="start the agent, or use --force to leave their objects on the cluster",
+        # An agent that is started now without --join does not find its cluster on the hub, and ends.
+        hint="run the command again once a running agent reaches the hub, "
+        "or use --force to leave their objects on the cluster",
     )
 
 

@@ -15,6 +15,7 @@ from lamina.client.client import Client
 from lamina.client.kubeconfig.read import Access, read_kubeconfig
 from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
+from lamina.control_plane.hub import join
 from lamina.control_plane.join import Store, client_request, is_joined, obtain
 from lamina.control_plane.membership import accept, bootstrap_token, detach
 from lamina.core import csr
@@ -241,6 +242,28 @@ async def test_a_namespace_that_the_hub_did_not_make_stays_when_its_cluster_is_d
 
     found = await stage.client.get(meta.ref(namespace))
     assert meta.labels(found)["a"] == "1" and not meta.is_deleting(found)
+
+
+async def test_a_detachment_that_timed_out_is_completed_with_force(stage: Stage) -> None:
+    name = stage.cluster("east")
+    await join(AGENTS, stage.client, name)
+    stage.made.append(cluster_ref(name))
+    stage.made.append(meta.ref(await stage.client.create(AGENTS.joining.grants(name)[0])))
+    version, kind = AGENTS.assigned
+    metadata = {"name": "held", "namespace": name, "finalizers": [AGENTS.finalizer]}
+    spec = {"workload": {"manifests": [config_map(a="1")]}}
+    work = await stage.client.create(
+        {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+    )
+
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="has not removed 1 works within 0.1s: held") as refused:
+            await detach(AGENTS, stage.client, name, force=False, seconds=0.1)
+        assert "use --force" in str(refused.value.hint)
+
+    await detach(AGENTS, stage.client, name, force=True, seconds=0.1)
+    with pytest.raises(NotFound):
+        await stage.client.get(meta.ref(work))
 
 
 async def test_a_cluster_whose_group_would_be_that_of_all_clusters_does_not_join(
