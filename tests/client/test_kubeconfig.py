@@ -56,6 +56,7 @@ def config(
         token=WORDS,
         namespace=WORDS,
         tls_name=WORDS,
+        proxy=WORDS.map(lambda host: f"http://{host}:3128"),
         as_user=WORDS,
         as_uid=WORDS,
         as_groups=lists(WORDS, max_size=3).map(tuple),

@@ -213,6 +213,7 @@ def _cluster(access: Access) -> dict[str, Any]:
         "certificate-authority-data": _encoded(access.authority),
         "insecure-skip-tls-verify": access.insecure,
         "tls-server-name": access.tls_name,
+        "proxy-url": access.proxy,
     }
     return _without_empty(cluster)
 
