@@ -188,7 +188,8 @@ async def keep_renewed(agents: Agents, hub: Client, name: str, store: Store) -> 
             async with asyncio.timeout(_time_limit(lifetime).total_seconds()):
                 await obtain(agents, hub, name, "", store)
             log.info("client certificate renewed", cluster=name)
-        except (LaminaError, TimeoutError) as error:
+        except (LaminaError, OSError) as error:
+            # TimeoutError is an OSError; others are those of files that cannot be written.
             because = str(error) or "the hub has not issued it in time"
             log.warning("client certificate not renewed, retrying", cluster=name, because=because)
             await asyncio.sleep(_RETRY)

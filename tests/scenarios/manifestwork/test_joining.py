@@ -16,7 +16,7 @@ from lamina.client.kubeconfig.read import Access, read_kubeconfig
 from lamina.client.transport.http import HttpTransport
 from lamina.clock import WallClock
 from lamina.control_plane.hub import join
-from lamina.control_plane.join import Store, client_request, is_joined, obtain
+from lamina.control_plane.join import Store, client_request, is_joined, keep_renewed, obtain
 from lamina.control_plane.membership import accept, bootstrap_token, detach
 from lamina.core import csr
 from lamina.core.model.agents import Agents
@@ -146,6 +146,29 @@ async def test_a_cluster_joins_once_it_is_accepted_and_renews_its_certificate_by
         with pytest.raises(NotFound):
             await stage.client.get(ref)
     assert not (await stage.client.list(REQUESTS, labels=AGENTS.joining.requests(name))).items
+
+
+async def test_a_renewed_certificate_that_cannot_be_stored_does_not_end_the_agent(
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, store = stage.cluster("east"), Store(tmp_path / "hub.kubeconfig")
+    stage.made += [cluster_ref(name), *(meta.ref(one) for one in AGENTS.joining.grants(name))]
+    store.write_pair(*old_pair())
+    store.key.unlink()
+    store.key.mkdir()
+    renewal, said = asyncio.create_task(keep_renewed(AGENTS, stage.client, name, store)), ""
+
+    def is_over() -> bool:
+        nonlocal said
+        said += capsys.readouterr().err
+        return renewal.done() or "certificate not renewed, retrying" in said
+
+    await until_requested(stage, name, renewal)
+    await accept(AGENTS, stage.client, name)
+    await eventually(is_over, seconds=TIMEOUT)
+    assert not renewal.done() and str(store.key) in said
+    renewal.cancel()
+    await asyncio.gather(renewal, return_exceptions=True)
 
 
 async def test_a_request_for_another_user_is_not_approved(stage: Stage) -> None:
