@@ -9,7 +9,7 @@ import pytest
 from lamina.cli.options.metrics_flags import ProcessMetrics
 from lamina.client.client import Client
 from lamina.client.transport.base import Response
-from lamina.errors import NotLeading, Unreachable
+from lamina.errors import NotLeading, Unauthorized, Unreachable
 from lamina.runtime.metrics.reachability import Reachability
 from tests.runtime.cluster import embedded
 from tests.runtime.fleet import Line
@@ -82,13 +82,17 @@ def refused(reachability: Reachability) -> Awaitable[None]:
     return asked(reachability, Unreachable("connection refused"))
 
 
+def unauthorized(reachability: Reachability) -> Awaitable[None]:
+    return asked(reachability, Unauthorized("the server has asked for the client to provide credentials"))
+
+
 def not_sent(reachability: Reachability) -> Awaitable[None]:
     return asked(reachability, NotLeading("not sent"))
 
 
 @pytest.mark.parametrize(
     ("ask", "problem"),
-    [(refused, f"{SERVER} has not answered for 31s: connection refused"), (not_sent, "")],
+    [(refused, f"{SERVER} has not answered for 31s: connection refused"), (unauthorized, ""), (not_sent, "")],
 )
 async def test_a_request_that_fails_is_unanswered_and_one_that_was_not_sent_is_none(
     ask: Callable[[Reachability], Awaitable[None]], problem: str

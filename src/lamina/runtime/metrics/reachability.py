@@ -13,7 +13,7 @@ from time import monotonic
 
 from lamina.client.transport.base import Query, Response, Transport
 from lamina.client.write_guard import WriteGuard
-from lamina.errors import NotLeading, Unreachable
+from lamina.errors import ApiError, NotLeading, Unreachable
 
 _MAX_SILENCE = 30.0
 """How many seconds a server may leave a request unanswered."""
@@ -81,6 +81,10 @@ class _Tracked:
             )
         except Unreachable as error:
             self._reachability.failed(error)
+            raise
+        except ApiError:
+            # A transport raises those about its credentials itself.
+            self._reachability.answered()
             raise
         except NotLeading:
             # It was not sent.
