@@ -47,6 +47,9 @@ class Line:
             if self.trouble is not None:
                 raise self.trouble
             answer: Made = await getattr(self._client, verb)(*args, **settings)
+            # The line may have been cut meanwhile.
+            if self.trouble is not None:
+                raise self.trouble
             self.requests.append(verb)
             return answer
 
@@ -255,6 +258,41 @@ async def test_without_the_namespace_of_the_original_a_family_runs_until_it_is_t
         "Successfully acquired upstream lease",
     ]
     assert said[0]["because"] == "the namespace kro-system does not exist, so kro does not run there"
+
+
+async def test_a_family_works_on_while_the_namespace_of_its_original_is_being_deleted(client: Client) -> None:
+    lease = UpstreamLease(upstream="kro", namespace="kro-system", name="metacontroller")
+    held: Made = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "held", "namespace": "kro-system"},
+    }
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    namespace = Ref("v1", "Namespace", "", "kro-system")
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kro-system"}})
+    await client.create(held)
+    clock, line = Wound(), Line(client)
+    with capture_logs() as said:
+        async with holding(line, clock, lease=lease) as upstream:
+            await eventually(lambda: upstream.holds("metacontroller"))
+
+            await client.delete(namespace)
+            await client.delete(REF._replace(namespace="kro-system"))
+
+            await eventually(lambda: len(said) == 2)
+            for wound in (1, 2):
+                clock.time += CONFIG.renew_deadline - 1
+                line.requests.clear()
+                await eventually(lambda: len(line.requests) >= 2)
+                assert upstream.holds("metacontroller"), wound
+
+    assert [one["event"] for one in said] == [
+        "Successfully acquired upstream lease",
+        "upstream lease not needed",
+    ]
+    assert said[1]["because"] == (
+        "the namespace kro-system is being deleted and has no Lease, so kro does not run there"
+    )
 
 
 async def test_a_family_that_may_not_read_the_lease_waits_and_says_what_helps(client: Client) -> None:

@@ -10,8 +10,9 @@ Lease for itself. Shards are led by different replicas at the same time, so no s
 of them could hold it; and a change of leaders leaves no moment at which the original
 could take it. For the same reason it is not released at the end, and expires.
 
-Where the namespace of a Lease does not exist, no original can hold it there, and the
-family runs; it takes the Lease as soon as the namespace exists.
+Where the namespace of a Lease does not exist, or is being deleted and has no Lease, no
+original can hold it there, and the family runs; it takes the Lease as soon as the
+namespace exists.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from time import monotonic
 from lamina.core.model.upstream_lease import UpstreamLease
 from lamina.errors import AlreadyExists, Conflict, Forbidden, LaminaError, NotFound
 from lamina.logs import Logger
+from lamina.objects import meta
 from lamina.objects.types import Ref
 from lamina.runtime.controller.leader_election import LeaderElection
 from lamina.runtime.controller.leader_election_lock import LeaseClient, LeaseConfig, LeaseLock, lease_ref
@@ -31,6 +33,8 @@ from lamina.runtime.controller.leader_election_lock import LeaseClient, LeaseCon
 _RANDOM = random.Random()
 """Not the shared instance: another thread may seed it."""
 _LATE = "it was not renewed in time"
+_TERMINATING = "NamespaceTerminating"
+"""The cause with which a server refuses to create an object in a namespace that is being deleted."""
 _REMEDY = "grant the right with `lamina rbac`, or run with --no-upstream-lease where no original runs"
 
 
@@ -50,7 +54,9 @@ class UpstreamLock:
         self._client, self._clock, self._deadline = client, clock, config.renew_deadline
         self._lock = LeaseLock(client, lease_ref(lease.namespace, lease.name), identity, config, clock)
         self._absent_at: float | None = None
-        """When the namespace was last found not to exist."""
+        """When the namespace was last found not to exist, or to be deleted without the Lease."""
+        self.is_terminating = False
+        """Whether the namespace is being deleted, where the Lease is not needed."""
 
     @property
     def ref(self) -> Ref:
@@ -75,7 +81,7 @@ class UpstreamLock:
 
     @property
     def is_needed(self) -> bool:
-        """Say whether its namespace exists, as far as is known."""
+        """Say whether it may exist in its namespace, as far as is known."""
         return self._absent_at is None
 
     def forget(self) -> None:
@@ -83,16 +89,28 @@ class UpstreamLock:
         self._lock.renewed_at = self._absent_at = None
 
     async def acquire_or_renew(self) -> None:
-        """Acquire or renew the Lease, if its namespace exists."""
+        """Acquire or renew the Lease, if it may exist in its namespace."""
+        began = self._clock()
         if not self._lock.is_held:
-            began = self._clock()
             try:
-                await self._client.get(Ref("v1", "Namespace", "", self.lease.namespace))
+                namespace = await self._client.get(Ref("v1", "Namespace", "", self.lease.namespace))
             except NotFound:
-                self._lock.renewed_at, self._absent_at = None, began
+                self._not_needed(began, is_terminating=False)
                 return
-            self._absent_at = None
-        await self._lock.acquire_or_renew()
+            if not meta.is_deleting(namespace):
+                self._absent_at = None
+        try:
+            await self._lock.acquire_or_renew()
+        except Forbidden as error:
+            # It is created only where it does not exist, and then no other process can create it either.
+            if not any(cause.reason == _TERMINATING for cause in error.causes):
+                raise
+            self._not_needed(began, is_terminating=True)
+            return
+        self._absent_at = None
+
+    def _not_needed(self, at: float, *, is_terminating: bool) -> None:
+        self._lock.renewed_at, self._absent_at, self.is_terminating = None, at, is_terminating
 
 
 class UpstreamLeases:
@@ -172,7 +190,8 @@ class UpstreamLeases:
         if lock.is_needed:
             self._log.info("Successfully acquired upstream lease", lease=str(lock.ref))
             return
-        because = f"the namespace {lock.lease.namespace} does not exist, so {lock.lease.upstream} does not run there"
+        state = "is being deleted and has no Lease" if lock.is_terminating else "does not exist"
+        because = f"the namespace {lock.lease.namespace} {state}, so {lock.lease.upstream} does not run there"
         self._log.info("upstream lease not needed", lease=str(lock.ref), because=because)
 
     async def _renew(self, lock: UpstreamLock) -> str:
