@@ -1,8 +1,10 @@
 """
 How a cluster joins a hub with a bootstrap token, in the names of Open Cluster Management.
 
-With the token the agent may create its ManagedCluster and a CertificateSigningRequest,
-and nothing else. An administrator of the hub approves the request and accepts the
+With the token the agent may create ManagedClusters and CertificateSigningRequests, and
+nothing else. What they contain is not checked when they are created: a ManagedCluster may
+have `hubAcceptsClient` and the label of a set, and is selected by placements then. Rights
+and a certificate it gets by acceptance alone. An administrator of the hub approves the request and accepts the
 cluster; the certificate then stands for the user and the groups of that one cluster,
 to which the rights of its agent are bound. Renewals are requested with the
 certificate itself, and the hub approves them.
