@@ -6,13 +6,16 @@ import pytest
 
 from lamina.deploy.uninstall import (
     Installed,
+    Reading,
     Release,
     agents_alive,
+    held,
     holders,
     is_finalizer,
     patch_of,
     releases,
     remainder,
+    versions,
 )
 from lamina.families.registry import chosen
 from lamina.objects.times import micro_stamp
@@ -62,6 +65,29 @@ def test_a_lease_of_another_installation_is_not_ours(name: str, is_ours: bool) -
 )
 def test_a_lease_that_is_released_or_expired_is_not_held(found: Made, is_held: bool) -> None:
     assert bool(list(holders([found], OURS, NOW))) is is_held
+
+
+def at(version: str, found: Made) -> Made:
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": version}}
+
+
+def test_a_lease_that_looks_expired_is_held_if_it_was_renewed_since_it_was_read() -> None:
+    def read(version: str) -> Reading:
+        cluster: Made = {"metadata": {"name": "east"}}
+        return Reading(
+            controllers=[at(version, lease(ago=500)), at(version, lease("other", ago=500))],
+            originals=[
+                at(version, lease("kro", ago=500)),
+                at(version, lease("mine", OURS.identity, ago=500)),
+            ],
+            agents=[(cluster, at(version, lease("east", ago=500)))],
+        )
+
+    before = versions(read("7"), OURS)
+
+    assert sorted(ref.name for ref in before) == ["east", "kro", "lamina"]
+    assert held(read("7"), OURS, NOW, {}) == held(read("7"), OURS, NOW, before) == []
+    assert len(held(read("8"), OURS, NOW, before)) == 3
 
 
 @pytest.mark.parametrize(("ago", "is_alive"), [(119, True), (120, False)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -22,10 +22,13 @@ from lamina.deploy.roles import configuration_names
 from lamina.objects import meta
 from lamina.objects.times import moment
 from lamina.objects.types import Made, Obj, Ref
-from lamina.runtime.controller.leader_election_lock import LeaseConfig, lease_ref
+from lamina.runtime.controller.leader_election_lock import LeaseConfig
 
 _LEASE_SECONDS = 60
 """How long a renewal counts where neither the Lease nor its cluster says it."""
+
+Versions = Mapping[Ref, str]
+_NONE: Versions = {}
 
 
 class Installed(Struct, frozen=True, kw_only=True):
@@ -52,52 +55,79 @@ class Release(Struct, frozen=True):
     is_deleting: bool = False
 
 
-def holders(leases: Iterable[Obj], installed: Installed, now: datetime) -> Iterator[str]:
+class Reading(Struct, frozen=True, kw_only=True):
+    """The Leases that forbid an uninstall while they are held, as they were read at one time."""
+
+    controllers: Sequence[Obj] = ()
+    """Those in the namespace of the installation."""
+    originals: Sequence[Obj] = ()
+    agents: Sequence[tuple[Obj, Obj]] = ()
+    """Pairs of a cluster and its Lease."""
+
+
+def held(read: Reading, installed: Installed, now: datetime, before: Versions) -> list[str]:
+    """Return a sentence for each Lease that is held; `before` has the versions of an earlier reading."""
+    return [
+        *holders(read.controllers, installed, now, before),
+        *agents_alive(read.agents, now, before),
+        *originals(read.originals, installed, now, before),
+    ]
+
+
+def versions(read: Reading, installed: Installed) -> dict[Ref, str]:
+    """Return the versions of the Leases with a holder: one that looks expired may be renewed by another clock."""
+    leases = [
+        *(one for one in read.controllers if installed.is_lease(meta.name(one))),
+        *(one for one in read.originals if _holder(one) != installed.identity),
+        *(lease for _, lease in read.agents),
+    ]
+    return {meta.ref(one): meta.resource_version(one) for one in leases if _holder(one)}
+
+
+def holders(
+    leases: Iterable[Obj], installed: Installed, now: datetime, before: Versions = _NONE
+) -> Iterator[str]:
     """Yield a sentence for each Lease of a controller that a process holds."""
     for lease in leases:
-        spec = lease.get("spec") or {}
-        seconds = spec.get("leaseDurationSeconds") or _LEASE_SECONDS
-        holder = spec.get("holderIdentity")
-        if installed.is_lease(meta.name(lease)) and holder and _is_fresh(spec, seconds, now):
-            yield f"{meta.ref(lease)} is held by {holder}"
+        if installed.is_lease(meta.name(lease)) and _holder(lease) and _is_live(lease, None, now, before):
+            yield f"{meta.ref(lease)} is held by {_holder(lease)}"
 
 
-def upstream_leases(families: Sequence[Family]) -> tuple[Ref, ...]:
-    """Return the Leases of the originals of families."""
-    return tuple(
-        lease_ref(lease.namespace, lease.name) for family in families for lease in family.upstream_leases
-    )
-
-
-def originals(leases: Iterable[Obj], installed: Installed, now: datetime) -> Iterator[str]:
+def originals(
+    leases: Iterable[Obj], installed: Installed, now: datetime, before: Versions = _NONE
+) -> Iterator[str]:
     """Yield a sentence for each Lease of an original that another process than our controllers holds."""
     for lease in leases:
-        spec = lease.get("spec") or {}
-        holder, seconds = spec.get("holderIdentity"), spec.get("leaseDurationSeconds") or _LEASE_SECONDS
-        if holder and holder != installed.identity and _is_fresh(spec, seconds, now):
+        holder = _holder(lease)
+        if holder and holder != installed.identity and _is_live(lease, None, now, before):
             yield f"{meta.ref(lease)} is held by {holder}"
 
 
 def held_for_originals(leases: Iterable[Obj], installed: Installed) -> tuple[Ref, ...]:
     """Return the Leases of originals that our controllers held last; they let them expire."""
-    return tuple(
-        meta.ref(lease)
-        for lease in leases
-        if (lease.get("spec") or {}).get("holderIdentity") == installed.identity
-    )
+    return tuple(meta.ref(lease) for lease in leases if _holder(lease) == installed.identity)
 
 
-def agents_alive(leases: Iterable[tuple[Obj, Obj]], now: datetime) -> Iterator[str]:
+def agents_alive(leases: Iterable[tuple[Obj, Obj]], now: datetime, before: Versions = _NONE) -> Iterator[str]:
     """Yield a sentence for each cluster whose agent renews its Lease; given are pairs of a cluster and its Lease."""
     for cluster, lease in leases:
         seconds = (cluster.get("spec") or {}).get("leaseDurationSeconds") or _LEASE_SECONDS
-        if _is_fresh(lease.get("spec") or {}, seconds, now):
+        if _is_live(lease, seconds, now, before):
             yield f"the agent of {meta.name(cluster)} renews {meta.ref(lease)}"
 
 
-def _is_fresh(spec: Obj, seconds: int, now: datetime) -> bool:
-    renewed = moment(spec.get("renewTime"))
-    return renewed is not None and now < renewed + timedelta(seconds=seconds)
+def _holder(lease: Obj) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def _is_live(lease: Obj, seconds: int | None, now: datetime, before: Versions) -> bool:
+    """Say whether a Lease has not expired, or was written since it was read before."""
+    version = meta.resource_version(lease)
+    if before.get(meta.ref(lease), version) != version:
+        return True
+    spec = lease.get("spec") or {}
+    renewed, lasts = moment(spec.get("renewTime")), seconds or spec.get("leaseDurationSeconds")
+    return renewed is not None and now < renewed + timedelta(seconds=lasts or _LEASE_SECONDS)
 
 
 def configurations(families: Sequence[Family]) -> tuple[Ref, ...]:

@@ -13,6 +13,7 @@ import click
 
 from lamina.cli.options.cluster_flags import cluster_options, load_access, with_client
 from lamina.cli.options.run_flags import TIME
+from lamina.cli.options.upstream_flags import upstream_leases, upstream_namespace_option
 from lamina.client.client import Client
 from lamina.core.model.agents import Agents
 from lamina.core.model.family import Family
@@ -30,8 +31,11 @@ from lamina.errors import (
 from lamina.families.registry import agents, chosen
 from lamina.objects.kinds import Kind
 from lamina.objects.types import Made, Ref
+from lamina.runtime.controller.leader_election_lock import lease_ref
 
 _TRIES, _PAUSE = 10, 1.0
+_LOOK = 5.0
+"""After how many seconds a Lease that looks expired is read again: longer than a controller takes to renew one."""
 _MANY = 3
 """From how many objects of a kind on they are counted and not named."""
 
@@ -54,8 +58,9 @@ _MANY = 3
 @click.option(
     "--keep-finalizers",
     is_flag=True,
-    help="Keep finalizers: the original controllers, which have the same, remove them.",
+    help="Keep finalizers, and the Leases of clusters: the original controllers, which have the same, remove them.",
 )
+@upstream_namespace_option
 @cluster_options
 def uninstall(
     families: str,
@@ -65,6 +70,7 @@ def uninstall(
     force: bool,
     wait: float | None,
     keep_finalizers: bool,
+    upstream_lease_namespaces: tuple[str, ...],
     kubeconfig: Path | None,
     context: str,
 ) -> None:
@@ -77,8 +83,16 @@ def uninstall(
     """
     installed = decisions.Installed(namespace=lease_namespace, lease_name=lease_name)
 
+    selected = chosen(families)
+    flags = {"upstream_lease_namespaces": upstream_lease_namespaces, "upstream_lease": True}
+    originals = [
+        lease_ref(one.namespace, one.name)
+        for leases in upstream_leases(flags, selected).values()
+        for one in leases
+    ]
+
     async def work(client: Client) -> None:
-        run = _Uninstall(client, chosen(families), installed, dry_run)
+        run = _Uninstall(client, selected, installed, dry_run, originals)
         await run.check(force, wait, keep_finalizers)
         await run.remove(keep_finalizers)
 
@@ -89,17 +103,22 @@ class _Uninstall:
     """One run: it reads the cluster, and writes unless it is a dry run."""
 
     def __init__(
-        self, client: Client, families: Sequence[Family], installed: decisions.Installed, dry_run: bool
+        self,
+        client: Client,
+        families: Sequence[Family],
+        installed: decisions.Installed,
+        dry_run: bool,
+        originals: Sequence[Ref],
     ) -> None:
         self._client, self._families, self._installed = client, families, installed
-        self._dry_run = dry_run
+        self._dry_run, self._originals = dry_run, originals
         has_agents = any(family.agents is not None for family in families)
         self._agents: Agents | None = agents() if has_agents else None
 
     async def check(self, force: bool, wait: float | None, keep_finalizers: bool) -> None:
         """Refuse while a controller or an agent holds a Lease, or an original, which needs finalizers; wait if asked."""
         deadline = monotonic() + (wait or 0)
-        while (held := await self._held(keep_finalizers)) and not force:
+        while not force and (held := await self._held(keep_finalizers)):
             if self._dry_run:
                 click.echo(f"refused without --force: {'; '.join(held)}", err=True)
                 return
@@ -122,7 +141,8 @@ class _Uninstall:
             await self._delete(ref)
         for ref in decisions.held_for_originals(await self._upstream(), self._installed):
             await self._delete(ref)
-        for _, lease in await self._cluster_leases():
+        # The original agents, which take over with the finalizers, renew the Leases of clusters.
+        for _, lease in [] if keep_finalizers else await self._cluster_leases():
             await self._delete(lease)
         if unsearched:
             click.echo(
@@ -133,21 +153,31 @@ class _Uninstall:
             click.echo("delete them and their definitions with `lamina crds | kubectl delete -f -`")
 
     async def _held(self, keep_finalizers: bool) -> list[str]:
-        now = datetime.now(UTC)
+        """Return which Leases are held; one that looks expired is read twice, because clocks differ."""
+        first = await self._read(keep_finalizers)
+        held = decisions.held(first, self._installed, datetime.now(UTC), {})
+        before = decisions.versions(first, self._installed)
+        if held or not before:
+            return held
+        await asyncio.sleep(_LOOK)
+        again = await self._read(keep_finalizers)
+        return decisions.held(again, self._installed, datetime.now(UTC), before)
+
+    async def _read(self, keep_finalizers: bool) -> decisions.Reading:
+        """Read the Leases; those of agents and originals only if finalizers are removed, which they set again."""
+        controllers = await self._leases()
+        if keep_finalizers:
+            return decisions.Reading(controllers=controllers)
         pairs = []
         for cluster, ref in await self._cluster_leases():
             with suppress(NotFound):
                 pairs.append((cluster, await self._client.get(ref)))
-        return [
-            *decisions.holders(await self._leases(), self._installed, now),
-            *decisions.agents_alive(pairs, now),
-            *([] if keep_finalizers else decisions.originals(await self._upstream(), self._installed, now)),
-        ]
+        return decisions.Reading(controllers=controllers, originals=await self._upstream(), agents=pairs)
 
     async def _upstream(self) -> list[Made]:
         """Return the Leases of originals that exist."""
         found = []
-        for ref in decisions.upstream_leases(self._families):
+        for ref in self._originals:
             with suppress(NotFound):
                 found.append(await self._client.get(ref))
         return found

@@ -1,4 +1,4 @@
-"""Options of `lamina run` and `lamina rbac` about the Leases of the originals of the families."""
+"""Options of `lamina run`, `lamina rbac` and `lamina uninstall` about the Leases of the originals of the families."""
 
 from __future__ import annotations
 
@@ -19,17 +19,23 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _OPTION = "--upstream-lease-namespace"
 
 
+def upstream_namespace_option(command: Command) -> Command:
+    """Add the option that names the namespaces of the originals' Leases."""
+    option = click.option(
+        _OPTION,
+        "upstream_lease_namespaces",
+        metavar="[FAMILY=]NAME",
+        multiple=True,
+        help="Namespace of the originals' Leases, for all families or for one; repeatable. Default: that "
+        "of the original's usual installation.",
+    )
+    return option(command)
+
+
 def upstream_options(command: Command) -> Command:
     """Add the options that select the Leases of the originals."""
     for option in (
-        click.option(
-            _OPTION,
-            "upstream_lease_namespaces",
-            metavar="[FAMILY=]NAME",
-            multiple=True,
-            help="Namespace of the originals' Leases, for all families or for one; repeatable. Default: that "
-            "of the original's usual installation.",
-        ),
+        upstream_namespace_option,
         click.option(
             "--upstream-lease/--no-upstream-lease",
             default=True,
