@@ -204,3 +204,9 @@ def test_clusters_are_found_again_and_are_part_of_a_backup(lamina: Lamina, tmp_p
     lamina("restore", copy, "--data", other)
     lamina("up", "--detach", "--data", other, "--port", "0", "--simulate", "off")
     assert "kept" in kubectl(lamina, "--context", "east", "get", "namespaces")
+
+
+def test_a_request_that_is_named_is_that_of_one_cluster(lamina: Lamina) -> None:
+    said = lamina("clusters", "accept", "east", "west", "--request", "east-1", code=2).stderr
+
+    assert "--request is for one cluster" in said
