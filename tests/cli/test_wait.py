@@ -13,6 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
+from lamina.cli.owner_state import wait_until_healthy
+from lamina.client.client import Client
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
+from lamina.core.model.state import State
+from lamina.core.rollout.history import History
+from lamina.core.rollout.owner_status import OwnerStatus
+from lamina.errors import LaminaError
+from lamina.families.registry import chosen
+from lamina.objects.types import Ref
 from lamina.testing.waiting import eventually_sync
 from tests.bed.wire import Api
 from tests.cli.conftest import Lamina
@@ -197,6 +207,68 @@ def test_a_wait_ends_once_the_owner_is_healthy(lamina: Lamina) -> None:
     assert lamina("status", "mwrs/healing", "--wait").stdout.startswith(
         "manifestworkreplicaset default/healing is Healthy"
     )
+
+
+CONTROLLERS: dict[str, dict[str, Any]] = {
+    "decoratorcontrollers": {
+        "kind": "DecoratorController",
+        "spec": {
+            "resources": [{"apiVersion": KINDS["od"][0], "resource": PLURALS["od"]}],
+            "attachments": [{"apiVersion": "v1", "resource": "secrets"}],
+        },
+    },
+    "compositecontrollers": {
+        "kind": "CompositeController",
+        "spec": {
+            "parentResource": {"apiVersion": KINDS["set"][0], "resource": PLURALS["set"]},
+            "generateSelector": True,
+            "childResources": [{"apiVersion": KINDS["od"][0], "resource": PLURALS["od"]}],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("plural", CONTROLLERS)
+def test_a_wait_is_about_the_family_that_rolls_the_owner_out(lamina: Lamina, plural: str) -> None:
+    """A DecoratorController has a status of what it decorates; a CompositeController watches what it creates."""
+    name = f"of-{plural}"
+    given_owner(lamina, "od", name, ("Progressing", "True", "RollingOut", "1 of 2 phases"))
+    path = "/apis/metacontroller.k8s.io/v1alpha1"
+    stated = CONTROLLERS[plural]
+    body = {
+        "apiVersion": "metacontroller.k8s.io/v1alpha1",
+        "kind": stated["kind"],
+        "metadata": {"name": "other"},
+        "spec": {**stated["spec"], "hooks": {"sync": {"webhook": {"url": "http://127.0.0.1:1/sync"}}}},
+    }
+    made = api(lamina).post(f"{path}/{plural}", body)
+    assert made.code == 201, made.json
+    try:
+        told = lamina("status", f"od/{name}", "--wait", "--timeout", "3s", code=124)
+        watched = lamina("watch", f"od/{name}", "--until", "healthy", "--timeout", "3s", code=124)
+    finally:
+        api(lamina).delete(f"{path}/{plural}/other")
+
+    seen = f"objectdeployment default/{name} is Progressing: 1 of 2 phases"
+    assert told.stdout.startswith(seen)
+    assert f"timed out after 3s: {seen}" in watched.stderr
+    (row,) = watched.stdout.splitlines()[1:]
+    assert "Progressing" in row
+
+
+async def test_a_wait_ends_where_the_owner_is_deleted_before_it_was_observed(lamina: Lamina) -> None:
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    client = Client(HttpTransport(read_kubeconfig(Path(running["kubeconfig"]))))
+    version, kind = KINDS["od"]
+    owner = Ref(version, kind, "default", "gone")
+    made = {"apiVersion": version, "kind": kind, "metadata": {"name": "gone", "namespace": "default"}}
+    seen = [OwnerStatus(owner=made, history=History(), goal=1, state=State.PROGRESSING)]
+    (family,) = chosen("objectset")
+    try:
+        with pytest.raises(LaminaError, match="default/gone was deleted before it was Healthy"):
+            await wait_until_healthy(client, owner, family, seen, 30)
+    finally:
+        await client.close()
 
 
 def test_status_without_an_owner_lists_the_servers_and_refuses_what_is_about_one(lamina: Lamina) -> None:

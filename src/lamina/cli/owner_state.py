@@ -9,11 +9,12 @@ import click
 
 from lamina.cli.commands.get import as_json
 from lamina.cli.options.cluster_flags import parse_object, with_client
-from lamina.cli.output.rollout_status import owner_status_of
+from lamina.cli.output.rollout_status import exists, owner_status_of
 from lamina.cli.owner_watch import report_owners
 from lamina.cli.rollout_wait import TIMED_OUT, at_most, check_ended, sentence, timeout_seconds
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import Access
+from lamina.core.model.family import Family
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
 from lamina.errors import LaminaError
@@ -29,9 +30,10 @@ def show_state(
 
     async def run(client: Client) -> None:
         owner = parse_object(await client.discover(), target, namespace)
-        seen.append((await owner_status_of(client, owner))[2])
+        family, _, found = await owner_status_of(client, owner)
+        seen.append(found)
         if wait:
-            await _wait(client, owner, seen, seconds)
+            await wait_until_healthy(client, owner, family, seen, seconds)
 
     error: LaminaError | None = None
     try:
@@ -48,12 +50,14 @@ def show_state(
         raise click.exceptions.Exit(TIMED_OUT)
 
 
-async def _wait(client: Client, owner: Ref, seen: list[OwnerStatus], seconds: float | None) -> None:
-    """Wait until an owner is healthy, or its rollout has ended; each status is appended to `seen`."""
+async def wait_until_healthy(
+    client: Client, owner: Ref, family: Family, seen: list[OwnerStatus], seconds: float | None
+) -> None:
+    """Wait until an owner is healthy in a family, or its rollout has ended; each status is appended to `seen`."""
     done, deleted = asyncio.Event(), asyncio.Event()
 
-    def report(ref: Ref, owner_status: OwnerStatus | None) -> None:
-        if ref._replace(api_version=owner.api_version) != owner or done.is_set():
+    def report(by: Family, ref: Ref, owner_status: OwnerStatus | None) -> None:
+        if by.name != family.name or ref._replace(api_version=owner.api_version) != owner or done.is_set():
             return
         if owner_status is None:
             deleted.set()
@@ -62,7 +66,12 @@ async def _wait(client: Client, owner: Ref, seen: list[OwnerStatus], seconds: fl
         if owner_status is None or owner_status.state is State.HEALTHY or owner_status.has_ended:
             done.set()
 
+    async def synced() -> None:
+        # What was deleted before the caches were filled is reported by none of them.
+        if not await exists(client, owner):
+            report(family, owner, None)
+
     async with at_most(seconds, lambda: sentence(seen[-1])):
-        await report_owners(client, report, done, owner.namespace)
+        await report_owners(client, report, done, owner.namespace, synced=synced)
     if deleted.is_set():
         raise LaminaError(f"{owner} was deleted before it was {State.HEALTHY}")

@@ -8,7 +8,7 @@ is noticed here whenever it is noticed there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -29,14 +29,22 @@ from lamina.objects.kinds import Kinds
 from lamina.objects.types import Ref
 from lamina.runtime.controller.manager import Manager
 
-Report = Callable[[Ref, OwnerStatus | None], None]
-"""Called with an owner and its status; with None once it is deleted."""
+Report = Callable[[Family, Ref, OwnerStatus | None], None]
+"""
+Called with a family, an object and the status that it has in this family.
+
+The status is None where the object does not exist: it was deleted, if this family reported a status of it before.
+"""
+Synced = Callable[[], Awaitable[None]]
+"""Called once all caches have synced: what did not exist before that is in none of them."""
 
 
 Narrow = Callable[[Watch], Watch]
 
 
-async def report_owners(client: Client, report: Report, done: asyncio.Event, namespace: str = "") -> None:
+async def report_owners(
+    client: Client, report: Report, done: asyncio.Event, namespace: str = "", *, synced: Synced | None = None
+) -> None:
     """
     Report the status of each owner, at first and at each change, until `done` is set.
 
@@ -45,16 +53,25 @@ async def report_owners(client: Client, report: Report, done: asyncio.Event, nam
     families, narrow = chosen("all"), _narrowed(await client.discover(), namespace)
     sources = [_observed(family, source, report, narrow) for family in families for source in family.sources]
     fixed = [one for family in families for one in _observers(family, family.controllers, (), report, narrow)]
-    watching = asyncio.create_task(Manager(client, fixed, clock=WallClock(), sources=sources).run())
-    ending = asyncio.create_task(done.wait())
+    manager = Manager(client, fixed, clock=WallClock(), sources=sources)
+    watching, ending = asyncio.create_task(manager.run()), asyncio.create_task(_until(done, manager, synced))
     try:
         await asyncio.wait((watching, ending), return_when=asyncio.FIRST_COMPLETED)
-        if watching.done():
-            await watching
+        for task in (watching, ending):
+            if task.done():
+                await task
     finally:
         for task in (watching, ending):
             task.cancel()
         await asyncio.gather(watching, ending, return_exceptions=True)
+
+
+async def _until(done: asyncio.Event, manager: Manager, synced: Synced | None) -> None:
+    """Wait until `done` is set."""
+    if synced is not None:
+        await manager.ready()
+        await synced()
+    await done.wait()
 
 
 def _narrowed(kinds: Kinds, namespace: str) -> Narrow:
@@ -110,7 +127,9 @@ def _observers(
     def plan(seen: tuple[World, Ref], answers: Answers, now: datetime) -> Plan:
         found = status_of(seen, answers)
         assert not isinstance(found, tuple), "all queries are answered"
-        report(seen[1], found)
+        # A child that the controllers of a family watch is no owner of it, and exists.
+        if found is not None or seen[0].get(seen[1]) is None:
+            report(family, seen[1], found)
         return NOTHING
 
     return tuple(

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,14 +16,21 @@ from msgspec import Struct
 
 from lamina.cli.commands.get import COLUMNS, as_json, row
 from lamina.cli.options.cluster_flags import find_kind, load_access, output_options, split_target, with_client
-from lamina.cli.output.rollout_status import not_readable, owner_status_of, owner_statuses, warn_unread
+from lamina.cli.output.rollout_status import (
+    exists,
+    not_readable,
+    owner_status_of,
+    owner_statuses,
+    warn_unread,
+)
 from lamina.cli.output.tables import StreamingTable
 from lamina.cli.owner_watch import report_owners
 from lamina.cli.rollout_wait import EXIT_CODES, at_most, check_ended, sentence, timeout_seconds
 from lamina.client.client import Client
+from lamina.core.model.family import Family
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
-from lamina.errors import LaminaError, NotFound
+from lamina.errors import LaminaError
 from lamina.objects.types import GroupKind, Made, Ref
 
 Show = Callable[[Made, tuple[str, ...]], None]
@@ -88,7 +96,8 @@ class _Watching:
         self._show, self._compares_json = show, compares_json
         self._kind: GroupKind | None = None
         self._owner: Ref | None = None
-        self._printed: dict[Ref, _Printed] = {}
+        self._family = ""
+        self._printed: dict[tuple[str, Ref], _Printed] = {}
         self._done = asyncio.Event()
         self._error: LaminaError | None = None
         self._last = ""
@@ -104,20 +113,26 @@ class _Watching:
         if self._owner is None or not self._until:
             await self._check_rights(client)
         async with at_most(seconds, self._last_seen):
-            await report_owners(client, self._report, self._done, self._namespace)
+            synced = partial(self._check_exists, client) if self._owner is not None and self._until else None
+            await report_owners(client, self._report, self._done, self._namespace, synced=synced)
         if self._error is not None:
             raise self._error
 
     async def _can_wait(self, client: Client, owner: Ref) -> bool:
         """Say whether there is a state to wait for: not if `deleted` is already so; raises if the owner does not exist."""
-        if self._until != _DELETED:
-            self._last = sentence((await owner_status_of(client, owner))[2])
-            return True
         try:
-            await client.get(owner)
-        except NotFound:
+            family, _, found = await owner_status_of(client, owner)
+        except LaminaError:
+            if self._until != _DELETED or await exists(client, owner):
+                raise
             return False
+        self._family, self._last = family.name, sentence(found)
         return True
+
+    async def _check_exists(self, client: Client) -> None:
+        """Notice an owner that was deleted before the caches were filled: none of them reports it."""
+        if self._owner is not None and not self._done.is_set() and not await exists(client, self._owner):
+            self._report_deleted(self._owner)
 
     async def _check_rights(self, client: Client) -> None:
         """Say what may not be read; raise an error if that leaves nothing to watch."""
@@ -136,19 +151,20 @@ class _Watching:
         if self._owner is not None:
             return self._last or f"no status of {self._owner} was read"
         waited = f", none of them {self._until}" if self._until else ""
-        return f"{len(self._printed)} owners were seen{waited}"
+        return f"{len({ref for _, ref in self._printed})} owners were seen{waited}"
 
-    def _report(self, ref: Ref, owner_status: OwnerStatus | None) -> None:
+    def _report(self, family: Family, ref: Ref, owner_status: OwnerStatus | None) -> None:
         """Print the status of an owner if it differs from the last one printed."""
-        if self._done.is_set() or not self._is_watched(ref):
+        if self._done.is_set() or not self._is_watched(ref) or self._family not in ("", family.name):
             return
         if owner_status is None:
-            if self._printed.pop(ref, None) is not None:
+            # A wait knows that its owner existed, whether or not a status of it was printed.
+            if self._printed.pop((family.name, ref), None) is not None or self._family:
                 self._report_deleted(ref)
             return
         one, self._last = _Printed(as_json(owner_status), row(owner_status)), sentence(owner_status)
-        before = self._printed.get(ref)
-        self._printed[ref] = one
+        before = self._printed.get((family.name, ref))
+        self._printed[family.name, ref] = one
         # A change that the row does not show prints no row.
         if before is None or one.content(self._compares_json) != before.content(self._compares_json):
             self._show(one.status, one.cells)

@@ -104,13 +104,22 @@ async def _live_owner_status(
 
 
 async def owner_status_of(client: Client, ref: Ref) -> tuple[Family, Lister, OwnerStatus]:
-    """Return the rollout status of an owner, with the family that reports it and that family's world."""
+    """
+    Return the rollout status of an owner, with the family that reports it and that family's world.
+
+    Of several families it is the one that rolls the owner out, and not one that decorates it.
+    """
     snapshot, refused = await snapshot_of(client, ref.namespace), Refusals()
+    found: list[tuple[Family, Lister, OwnerStatus]] = []
     for family in chosen("all"):
         world = await family_world(family, snapshot)
         owner_status = await _live_owner_status(snapshot, family, world, ref, refused)
         if owner_status is not None:
-            return family, world, owner_status
+            found.append((family, world, owner_status))
+            if owner_status.goal and not owner_status.is_decorated:
+                break
+    if found:
+        return min(found, key=lambda one: (one[2].is_decorated, not one[2].goal))
     kind = GroupKind(ref.group, ref.kind)
     if kind in refused:
         raise not_readable(f"the status of {ref} is not known", {kind: refused[kind]})

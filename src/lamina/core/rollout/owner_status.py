@@ -52,6 +52,8 @@ class OwnerStatus(Struct, frozen=True, kw_only=True):
     stable: int = 0
     """The number of the revision that an abort returns to; 0 where there is none, or no abort."""
     has_ended: bool = False
+    is_decorated: bool = False
+    """Whether its family adds objects to the owner only, and another family may roll it out."""
     by_targets: bool = False
     """Whether the state is that of its targets, and not reported by its own conditions."""
     unread: tuple[str, ...] = ()

@@ -211,6 +211,7 @@ def _without_revisions(view: View) -> OwnerStatus:
         message=message,
         targets=targets,
         unrevised=_UNREVISED,
+        is_decorated=not view.setup.is_composite,
         by_targets=True,
     )
 
