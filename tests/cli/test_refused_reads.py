@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from lamina.client.client import Client
+from lamina.client.kubeconfig.read import read_kubeconfig
+from lamina.client.transport.http import HttpTransport
+from lamina.core.model.queries import Answer, Follow, Listed, Refused
+from lamina.errors import Forbidden
+from lamina.runtime.controller.snapshot import Snapshot
 from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
 from tests.cli.in_process import run_here
@@ -252,3 +260,63 @@ def test_nothing_is_planned_from_what_may_not_be_read(lamina: Lamina, tmp_path: 
     )
     assert f"would do is not known: {because}" in explained
     assert "it is not known whether Lamina rolls it out: cannot list compositecontrollers" in unknown
+
+
+def test_plans_are_made_from_all_namespaces_where_they_may_be_listed(lamina: Lamina, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    spec = {"colour": "blue", "selector": {"matchLabels": {"app": "x"}}}
+    edited = {"apiVersion": "ctl.example.com/v1", "kind": "Set", "metadata": {"name": "a"}, "spec": spec}
+    file.write_text(json.dumps(edited))
+    hooks = ("--hooks", str(lamina.home / "hooks.py"))
+    commands = [("explain", "set/a", *hooks), ("plan", str(file), *hooks)]
+
+    whole = [run_here(lamina, *command) for command in commands]
+    with refusing(lamina, verbs="list,watch", path="/api/v1/configmaps"):
+        narrowed = [run_here(lamina, *command) for command in commands]
+
+    for before, after in zip(whole, narrowed, strict=True):
+        assert "warning" not in before.stderr
+        assert "warning: cannot list configmaps in all namespaces: " in after.stderr
+        assert "only those in namespace default are known" in after.stderr
+        assert before.stdout == after.stdout
+
+
+async def answers(lamina: Lamina) -> dict[str, Answer | str]:
+    """Return what a snapshot for plans in one namespace answers of a ConfigMap in another one, and in any."""
+    (running,) = json.loads(lamina("status", "-o", "json").stdout)
+    client = Client(HttpTransport(read_kubeconfig(Path(running["kubeconfig"]))))
+    found: dict[str, Answer | str] = {}
+    try:
+        snapshot = await Snapshot.of(client, "default", widens=True)
+        kind = snapshot.kinds.find("v1", "ConfigMap")
+        assert kind is not None
+        anywhere = Follow(kind=kind, names=("far",))
+        for name, follow in {
+            "anywhere": anywhere,
+            "refusable": replace(anywhere, refusable=True),
+            "there": replace(anywhere, namespaces=("kube-public",)),
+        }.items():
+            try:
+                found[name] = (await snapshot.ask([follow]))[follow]
+            except Forbidden as error:
+                found[name] = str(error)
+    finally:
+        await client.close()
+    return found
+
+
+def test_a_query_about_all_namespaces_is_not_answered_from_one(lamina: Lamina) -> None:
+    path = "/api/v1/namespaces/kube-public/configmaps"
+    made = api(lamina).post(path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "far"}})
+    assert made.code == 201
+    try:
+        whole = asyncio.run(answers(lamina))
+        with refusing(lamina, verbs="list,watch", path="/api/v1/configmaps"):
+            narrowed = asyncio.run(answers(lamina))
+    finally:
+        api(lamina).delete(f"{path}/far")
+
+    for answer in (*whole.values(), narrowed["there"]):
+        assert isinstance(answer, Listed) and len(answer.objects) == 1
+    assert isinstance(narrowed["refusable"], Refused)
+    assert "cannot list configmaps in all namespaces" in str(narrowed["anywhere"])

@@ -37,6 +37,8 @@ class Previewer:
         self._edits = {meta.ref(obj): obj for obj in edits}
         self._live = LiveQueries(client, caller)
         self._worlds: dict[str, EditedWorld] = {}
+        self.limits: list[str] = []
+        """What the previews were made without, because only one namespace may be listed."""
 
     async def preview(self, family: Family, owner: Ref, refused: Refusals) -> Preview | None:
         """
@@ -53,6 +55,8 @@ class Previewer:
         if found is not None and unread:
             raise not_readable(f"what the edit of {owner} would change is not known", unread)
         refused |= unread
+        if found is not None:
+            self.limits += self._snapshot.limits(world)
         return found
 
     async def _world(self, family: Family) -> EditedWorld:

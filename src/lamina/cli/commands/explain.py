@@ -10,7 +10,13 @@ import click
 from lamina.cli.commands.clock import now_at
 from lamina.cli.options.cluster_flags import load_access, object_options, parse_object, with_client
 from lamina.cli.output.print_plan import plan_json, plan_text
-from lamina.cli.output.rollout_status import ASK_FOR_RIGHTS, exists, not_readable, snapshot_of
+from lamina.cli.output.rollout_status import (
+    ASK_FOR_RIGHTS,
+    exists,
+    not_readable,
+    planning_snapshot,
+    warn_each,
+)
 from lamina.client.client import Client
 from lamina.core.model.refused_reads import Refusals
 from lamina.errors import SettingsError
@@ -51,6 +57,7 @@ def explain(
     else:
         for one in planned:
             click.echo(f"{one.controller.name}: {plan_text(one.plan)}")
+    warn_each(reason for one in steps for reason in one.limits)
     if unplanned := [one for one in steps if one.refused]:
         reasons = dict.fromkeys(error.message for one in unplanned for error in one.refused)
         names = ", ".join(one.controller.name for one in unplanned)
@@ -61,7 +68,7 @@ async def _planned_steps(
     client: Client, target: str, namespace: str, hooks: tuple[Path, ...]
 ) -> list[PlannedStep]:
     ref = parse_object(await client.discover(), target, namespace)
-    snapshot, refused = await snapshot_of(client, ref.namespace), Refusals()
+    snapshot, refused = await planning_snapshot(client, ref.namespace), Refusals()
     files = Hooks(hooks, log)
     await files.start()
     now = await now_at(client)

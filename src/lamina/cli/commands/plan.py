@@ -15,7 +15,7 @@ from lamina.cli.manifests import Manifest, check_stdin_once, naming_source, read
 from lamina.cli.options.apply_flags import FILE, manifest_options
 from lamina.cli.options.cluster_flags import load_access, object_options, with_client
 from lamina.cli.output.print_preview import AppliedPreview, preview_data, previews_text
-from lamina.cli.output.rollout_status import snapshot_of
+from lamina.cli.output.rollout_status import planning_snapshot, warn_each
 from lamina.cli.preview_edits import Previewer
 from lamina.client.client import Client
 from lamina.core.model.refused_reads import Refusals
@@ -101,11 +101,13 @@ async def _previews(
     calls = HookClient(local=files.find if hooks else lambda url: None)
     edits, now = [one.obj for _, one in applied.values()], await now_at(client)
     places = {ref.namespace for ref in applied}
-    # Objects of one namespace need that namespace only; a cluster-scoped one may concern all of them.
-    snapshot = await snapshot_of(client, places.pop() if len(places) == 1 else "")
+    # Where all namespaces may not be listed, objects of one namespace are planned from that one.
+    snapshot = await planning_snapshot(client, places.pop() if len(places) == 1 else "")
     previewer = Previewer(client, snapshot, edits, calls, now)
     try:
-        return [await _preview(previewer, ref, manifest, one) for ref, (manifest, one) in applied.items()]
+        found = [await _preview(previewer, ref, manifest, one) for ref, (manifest, one) in applied.items()]
+        warn_each(previewer.limits)
+        return found
     finally:
         await files.close()
         await calls.close()

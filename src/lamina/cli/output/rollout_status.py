@@ -41,6 +41,11 @@ async def snapshot_of(client: Client, namespace: str = "") -> Snapshot:
     return await Snapshot.of(client, namespace, elsewhere())
 
 
+async def planning_snapshot(client: Client, namespace: str) -> Snapshot:
+    """Return a snapshot of a cluster; of this namespace only where all of them may not be listed."""
+    return await Snapshot.of(client, namespace, elsewhere(), widens=True)
+
+
 def elsewhere() -> tuple[GroupKind, ...]:
     """Return the kinds of what belongs to an owner in a namespace, and is in other namespaces."""
     return tuple(kind for family in chosen("all") for kind in family.elsewhere)
@@ -157,5 +162,10 @@ def not_readable(what: str, refused: Refusals, *, namespace: str | None = "") ->
 
 def warn_unread(statuses: Iterable[OwnerStatus]) -> None:
     """Print what may not be read, each once, to standard error."""
-    for reason in dict.fromkeys(reason for one in statuses for reason in one.unread):
+    warn_each(reason for one in statuses for reason in one.unread)
+
+
+def warn_each(reasons: Iterable[str]) -> None:
+    """Print these reasons, each once, to standard error."""
+    for reason in dict.fromkeys(reasons):
         click.echo(f"warning: {reason}", err=True)

@@ -21,12 +21,13 @@ class RecordingWorld:
     """
     A world under which `refused` collects the refusal of each kind that was read and may not be.
 
-    `read` collects all kinds that were read by name.
+    `read` collects all kinds that were read by name; `reads_any` says that objects of any kind were read.
     """
 
     def __init__(self, under: World, refused: Refusals) -> None:
         self._under, self.refused = under, refused
         self.read: set[GroupKind] = set()
+        self.reads_any = False
 
     @property
     def kinds(self) -> Kinds:
@@ -81,6 +82,8 @@ class RecordingWorld:
         """Record the refusal of a kind; without one, those of all kinds."""
         if kind is not None:
             self.read.add(kind)
+        else:
+            self.reads_any = True
         refusals = self._under.refusals()
         for one in refusals if kind is None else (kind,):
             if one in refusals:

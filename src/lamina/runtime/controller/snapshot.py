@@ -37,6 +37,8 @@ class PlannedStep(Struct, frozen=True):
     controller: AnyController
     plan: Plan
     refused: tuple[Forbidden, ...] = ()
+    limits: tuple[str, ...] = ()
+    """What it was made without, because only one namespace may be listed."""
 
 
 class Snapshot:
@@ -44,19 +46,34 @@ class Snapshot:
     A cluster as it was listed, kind by kind, when each was first needed.
 
     With a namespace, objects of other namespaces are not listed, except those of the kinds
-    that are `elsewhere`.
+    that are `elsewhere`. A snapshot that `widens` lists all namespaces, and that one only where
+    all of them may not be listed: a plan may depend on objects of any namespace.
     """
 
     def __init__(
-        self, client: Client, kinds: Kinds, namespace: str = "", elsewhere: Collection[GroupKind] = ()
+        self,
+        client: Client,
+        kinds: Kinds,
+        namespace: str = "",
+        elsewhere: Collection[GroupKind] = (),
+        *,
+        widens: bool = False,
     ) -> None:
         self._client, self.kinds = client, kinds
-        self._namespace, self._elsewhere = namespace, frozenset(elsewhere)
+        self._namespace, self._elsewhere, self._widens = namespace, frozenset(elsewhere), widens
         self._indexers: dict[tuple[Kind, str], Indexer] = {}
+        self._narrowed: dict[Kind, Forbidden] = {}
 
     @classmethod
-    async def of(cls, client: Client, namespace: str = "", elsewhere: Collection[GroupKind] = ()) -> Snapshot:
-        return cls(client, await client.discover(), namespace, elsewhere)
+    async def of(
+        cls,
+        client: Client,
+        namespace: str = "",
+        elsewhere: Collection[GroupKind] = (),
+        *,
+        widens: bool = False,
+    ) -> Snapshot:
+        return cls(client, await client.discover(), namespace, elsewhere, widens=widens)
 
     async def world(self, watches: Iterable[Watch]) -> Lister:
         """Return the world of these watches."""
@@ -78,10 +95,27 @@ class Snapshot:
 
     def _place(self, kind: Kind) -> str:
         """Return the namespace in which a kind is listed; empty for all of them."""
-        return self._namespace if kind.namespaced and kind.group_kind not in self._elsewhere else ""
+        if not kind.namespaced or kind.group_kind in self._elsewhere:
+            return ""
+        return self._namespace if not self._widens or kind in self._narrowed else ""
 
     async def _fetch(self, kind: Kind) -> Indexer:
-        return await self._fetch_from(kind, self._place(kind))
+        place = self._place(kind)
+        found = await self._fetch_from(kind, place)
+        if place or found.refused is None or not self._widens or not self._namespace or not kind.namespaced:
+            return found
+        if kind.group_kind in self._elsewhere:
+            return found
+        self._narrowed[kind] = found.refused
+        return await self._fetch_from(kind, self._namespace)
+
+    def limits(self, read: RecordingWorld) -> tuple[str, ...]:
+        """Return which of the kinds that were read are known in one namespace only, and why."""
+        return tuple(
+            f"{error.message}; only those in namespace {self._namespace} are known"
+            for kind, error in self._narrowed.items()
+            if read.reads_any or kind.group_kind in read.read
+        )
 
     async def _fetch_from(self, kind: Kind, namespace: str) -> Indexer:
         """Return the objects of a kind, listed once; one that may not be listed has none, and says why."""
@@ -134,7 +168,8 @@ class Snapshot:
         async def answer(ask: Ask) -> Mapping[Query, Answer]:
             return await self.ask(ask.queries, caller)
 
-        return PlannedStep(controller, await drive(planning(controller, view, lambda: now), answer))
+        plan = await drive(planning(controller, view, lambda: now), answer)
+        return PlannedStep(controller, plan, limits=self.limits(world))
 
     async def ask(self, queries: Sequence[Query], caller: Caller | None = None) -> Mapping[Query, Answer]:
         """Return an answer to each query: of what is followed from the snapshot, of all else live."""
@@ -147,6 +182,9 @@ class Snapshot:
 
     async def _listed(self, follow: Follow) -> Answer:
         found: list[Obj] = []
+        await self._fetch(follow.kind)
+        if self._widens and self._is_beyond(follow) and follow.namespaces is None:
+            return answer_of(follow, self._narrowed[follow.kind])
         for place in self._places(follow):
             indexer = await self._fetch_from(follow.kind, place)
             if indexer.refused is not None:
@@ -159,10 +197,16 @@ class Snapshot:
         place = self._place(follow.kind)
         return follow.namespaces if place and follow.namespaces is not None else (place,)
 
+    def _is_beyond(self, follow: Follow) -> bool:
+        """Say whether a query is about more than the one namespace whose objects of the kind are known."""
+        return follow.kind in self._narrowed and follow.namespaces != (self._namespace,)
+
     def refusal(self, follow: Follow) -> Answer | None:
         """Return the refusal of a query that can be refused, once its kind was to be listed; None for any other."""
         indexer = self._indexers.get((follow.kind, self._place(follow.kind)))
         error = indexer.refused if indexer is not None else None
+        if self._is_beyond(follow):
+            error = self._narrowed[follow.kind]
         return answer_of(follow, error) if error is not None and follow.refusable else None
 
 
