@@ -93,6 +93,7 @@ def _owner_status(world: World, ref: Ref, options: Options) -> OwnerStatus | Non
             state=State.DEGRADED,
             message=str(view),
             unrevised="its spec is refused",
+            has_ended=True,
         )
     return owner_status(view)
 

@@ -28,6 +28,7 @@ from lamina.families.objectset.deployments import view as deployment_view
 from lamina.families.objectset.deployments.template import revisions
 from lamina.families.objectset.labels import DEPLOYMENTS, SETS
 from lamina.families.objectset.set_facts import facts, objects_of_sets
+from lamina.families.objectset.sets import view as set_view
 from lamina.objects import meta
 from lamina.objects.types import GroupKind, Obj, Ref
 
@@ -157,7 +158,14 @@ def _set(world: World, obj: Obj, answers: Answers) -> OwnerStatus:
         message=_message(obj, state, ("Archived", "Available")),
         targets={} if is_over else targets(those, latest, state, answers),
         unrevised="" if number else "it has no revision number yet",
+        has_ended=state is State.DEGRADED and _is_invalid(world, obj),
     )
+
+
+def _is_invalid(world: World, obj: Obj) -> bool:
+    """Say whether nothing but an edit of its spec helps a set; a slice that is missing may be created yet."""
+    view = set_view.gather(world, meta.ref(obj))
+    return view is not None and not view.missing and bool(set_view.what_is_invalid(view))
 
 
 def _lineage(world: World, obj: Obj) -> tuple[RevisionObjects, ...]:

@@ -31,6 +31,7 @@ from lamina.families.resourcegraph.labels import (
     ROLLBACK,
     ROLLBACK_INPUT,
 )
+from lamina.graph.compile import kinds_needed
 from lamina.objects import conditions, meta
 from lamina.objects.numbers import whole
 from lamina.objects.times import moment
@@ -87,6 +88,7 @@ DEFINITION_STATES: tuple[ConditionRule, ...] = (
     UNREPORTED,
     OUTDATED,
     _rolls_back(ROLLBACK),
+    reports(State.DEGRADED, "GraphAccepted", "False", "InvalidResourceGraph", ends=True),
     StateRule(
         State.DEGRADED,
         "GraphAccepted, KindReady or ControllerReady is False",
@@ -190,7 +192,9 @@ def _definition(world: World, obj: Obj, instances: Collection[Obj]) -> OwnerStat
         message=_message(obj, state, ("Propagated", "Ready", "GraphAccepted")),
         targets=dict(sorted((_key(one), _target(one)) for one in instances)),
         unrevised="" if current else "its controller has issued no revision yet",
-        has_ended=rule.ends,
+        # A graph that uses a kind that is not served becomes valid once the kind is.
+        has_ended=rule.ends
+        and all(world.kinds.find(*one) is not None for one in kinds_needed(obj.get("spec") or {})),
     )
 
 

@@ -28,6 +28,7 @@ def test_a_name_that_is_too_long_is_reported() -> None:
 
     assert told.state is State.DEGRADED
     assert "63" in told.message
+    assert told.has_ended
 
 
 def test_the_fault_of_a_placement_is_reported_with_the_rest() -> None:
@@ -107,6 +108,7 @@ def test_an_error_of_the_very_first_pass_is_on_the_object() -> None:
     told = owner_status(fleet)
     assert told.state is State.DEGRADED
     assert told.message == "no rollout was started; refused: may not create controllerrevisions"
+    assert not told.has_ended, "the right may be granted"
 
     complain(fleet, "may not create manifestworks")
     assert owner_status(fleet).message == "no rollout was started; refused: may not create manifestworks"

@@ -117,3 +117,15 @@ def test_a_child_whose_name_another_object_has_is_not_as_desired() -> None:
     assert (
         because(cats, method="InPlace") == "1 child cannot be created, because other objects have their names"
     )
+
+
+def test_a_parent_whose_spec_is_refused_is_not_waited_for() -> None:
+    cats = Cats()
+    cats.start()
+    assert not status_of(cats).has_ended
+
+    cats.patch(PARENT, {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}})
+    shown = status_of(cats)
+
+    assert (shown.state, shown.has_ended) == ("Degraded", True)
+    assert "selector" in shown.message

@@ -110,6 +110,21 @@ def test_an_archived_set_and_an_invalid_template_show_their_states() -> None:
     assert "spec.template.metadata.labels" in found.message
 
 
+def test_a_set_with_an_invalid_spec_is_not_waited_for() -> None:
+    twice = phase("p", config_map("x"), config_map("x"))
+    world = Revisions()
+    world.apply(
+        object_set("alone", template(twice)), object_set("sliced", template(phase("p", slices=["s"])))
+    )
+
+    found, waiting = (status_of(world, name, "ObjectSet") for name in ("alone", "sliced"))
+
+    assert (found.state, found.has_ended) == (State.DEGRADED, True)
+    assert "duplicate object" in found.message
+    assert (waiting.state, waiting.has_ended) == (State.DEGRADED, False)
+    assert "does not exist; create it" in waiting.message
+
+
 def test_a_rollback_takes_the_newest_earlier_template_that_has_succeeded() -> None:
     world = Revisions()
     world.apply(GOOD)

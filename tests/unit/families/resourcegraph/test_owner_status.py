@@ -11,7 +11,7 @@ from lamina.families.resourcegraph.labels import PIN, ROLLBACK, ROLLBACK_INPUT
 from lamina.families.resourcegraph.owner_status import owner_status
 from lamina.objects import meta
 from lamina.objects.types import Made
-from tests.unit.families.resourcegraph.commands.objects import definition, instance
+from tests.unit.families.resourcegraph.commands.objects import GROUP, content, definition, instance
 from tests.unit.families.resourcegraph.commands.test_plans import world
 
 WAITS = "propagateWhen of the definition has not admitted it to RGD revision 3 yet"
@@ -73,6 +73,20 @@ def test_a_definition_waits_until_its_rollback_is_carried_out() -> None:
     assert before is not None and during is not None
     assert (before.state, before.message) == (State.HEALTHY, "1/1 instances on revision 3")
     assert during.state is State.PENDING
+
+
+def test_an_invalid_graph_is_not_waited_for_unless_a_kind_may_come() -> None:
+    (refused,) = said(GraphAccepted="False unknown field")
+    conditions = [{**refused, "reason": "InvalidResourceGraph"}]
+    served, unserved = content(), content()
+    served["resources"][0]["template"] |= {"apiVersion": f"{GROUP}/v1alpha1", "kind": "Application"}
+    unserved["resources"][0]["template"] |= {"apiVersion": "example.com/v1", "kind": "None"}
+
+    found, waiting = (status_of(definition(one, conditions=conditions)) for one in (served, unserved))
+    failed = status_of(definition(served, conditions=[refused]))
+
+    assert [one.state for one in (found, waiting, failed)] == [State.DEGRADED] * 3
+    assert [one.has_ended for one in (found, waiting, failed)] == [True, False, False]
 
 
 def listed(name: str, state: str, **fields: Any) -> Made:

@@ -11,6 +11,7 @@ from lamina.families.manifestwork.hub.phase import (
     APPLIED,
     AVAILABLE,
     DEGRADED,
+    INVALID_NAME,
     NOT_AS_EXPECTED,
     OVERDUE,
     PROGRESSING,
@@ -79,6 +80,14 @@ OWNER_STATES: tuple[StateRule[Reported], ...] = (
         State.PENDING,
         "observedGeneration of the condition is older than metadata.generation",
         lambda one: not one.is_current,
+    ),
+    StateRule(
+        State.DEGRADED,
+        f"no condition {PROGRESSING}, and {APPLIED} is False, reason {INVALID_NAME}",
+        lambda one: (
+            one.progressing is None and one.applied is not None and one.applied.get("reason") == INVALID_NAME
+        ),
+        ends=True,
     ),
     StateRule(
         State.DEGRADED,
