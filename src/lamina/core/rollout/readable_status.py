@@ -42,8 +42,20 @@ def readable_status(
 def reported_status(
     family: Family, world: World, ref: Ref, answers: Answers, refused: Refusals
 ) -> OwnerStatus | None:
-    """Return the status of an owner as it and its revisions report it, without its objects as they are now."""
-    found = family.owner_status(RecordingWorld(world, refused), ref)
+    """
+    Return the status of an owner as it and its revisions report it, without its objects as they are now.
+
+    What they do not report, and is read from objects that a query was refused, is not known.
+    """
+    recording = RecordingWorld(world, refused)
+    found = family.owner_status(recording, ref)
+    for query, answer in answers.known.items():
+        if (
+            isinstance(query, Follow)
+            and isinstance(answer, Refused)
+            and query.kind.group_kind in recording.read
+        ):
+            refused.setdefault(query.kind.group_kind, Forbidden(answer.because))
     return _as_readable(found, refused, family.revision_kinds) if found is not None and refused else found
 
 

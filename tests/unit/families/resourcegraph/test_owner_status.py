@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
+from lamina.cli.commands.get import counts
+from lamina.core.model.queries import Answers, Follow, Refused
+from lamina.core.model.refused_reads import Refusals
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus, TargetStatus
+from lamina.core.rollout.readable_status import reported_status
+from lamina.families.resourcegraph.api import generated_kind
+from lamina.families.resourcegraph.family import family
 from lamina.families.resourcegraph.labels import PIN, ROLLBACK, ROLLBACK_INPUT
 from lamina.families.resourcegraph.owner_status import owner_status
 from lamina.objects import meta
@@ -148,3 +154,18 @@ def test_an_instance_is_a_target_of_its_definition_since_it_changed_last() -> No
             kind=meta.group_kind(one),
         )
     }
+
+
+def test_instances_that_may_not_be_listed_are_not_counted() -> None:
+    obj = definition(currentRevision=3, conditions=said(Ready="True"))
+    cached, refused = world(obj), Refusals()
+    kind = cached.kinds.preferred(generated_kind(obj))
+    assert kind is not None
+    answers = Answers({Follow(kind=kind, refusable=True): Refused(403, "cannot list applications")})
+
+    known = reported_status(family(), cached, meta.ref(obj), Answers(), Refusals())
+    found = reported_status(family(), cached, meta.ref(obj), answers, refused)
+
+    assert known is not None and found is not None
+    assert (counts(known), counts(found)) == (("0/0", "0/0"), ("?", "?"))
+    assert found.unread == ("cannot list applications",)
