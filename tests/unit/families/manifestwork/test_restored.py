@@ -5,14 +5,21 @@ from datetime import datetime
 
 import pytest
 
+from lamina.core.model.queries import Answers
+from lamina.core.model.refused_reads import Refusals
 from lamina.core.model.state import State
 from lamina.core.rollout.owner_status import OwnerStatus
+from lamina.core.rollout.readable_status import readable_status
+from lamina.errors import Forbidden
 from lamina.families.manifestwork.family import family
+from lamina.families.manifestwork.hub.work import Work
 from lamina.objects import conditions, meta
 from lamina.objects.types import Made, Obj
+from lamina.runtime.cache.indexer import DeletedUids, Indexer
+from lamina.runtime.cache.lister import Lister
 from lamina.simulation.cluster.kinds import EVENT
 from lamina.simulation.process.record import Crashed
-from tests.unit.families.manifestwork.fleet import APP, HUB, OK1, SLOW, Fleet, all_at_once, progressive
+from tests.unit.families.manifestwork.fleet import APP, BAD, HUB, OK1, SLOW, Fleet, all_at_once, progressive
 
 
 def owner_status(fleet: Fleet) -> OwnerStatus:
@@ -154,3 +161,35 @@ def test_a_hub_with_a_slow_clock_moves_works_back_after_the_abort(strategy: dict
 
     assert owner_status(fleet).state is State.ABORTING
     assert "1 of 2 clusters restored" in fleet.message()
+
+
+def without_works(fleet: Fleet) -> OwnerStatus:
+    """Return the status as it is shown to a user who may not list ManifestWorks."""
+    whole, world = fleet.world(HUB), Lister(DeletedUids())
+    indexers = {kind.group_kind: Indexer(kind) for kind in whole.kinds}
+    for name, indexer in indexers.items():
+        for obj in whole.every(name) if name != Work.kind else ():
+            indexer.put(obj)
+    indexers[Work.kind].refused = Forbidden("cannot list manifestworks")
+    world.set_indexers(whole.kinds, indexers)
+    told = readable_status(family(), world, APP, Answers(), Refusals())
+    assert isinstance(told, OwnerStatus)
+    return told
+
+
+def test_a_state_that_the_works_decide_is_unknown_where_they_may_not_be_listed() -> None:
+    """With the works, the first is Aborted, the second Degraded, the third Healthy, the fourth Aborting."""
+    restored, failed, healthy, silent = aborted(), Fleet(), Fleet(), aborted("c2")
+    for fleet, content in ((failed, BAD), (healthy, OK1)):
+        fleet.start(OK1)
+        fleet.roll()
+        fleet.want(content)
+        fleet.roll()
+    fleets = (restored, failed, healthy, silent)
+
+    known, shown = [owner_status(one) for one in fleets], [without_works(one) for one in fleets]
+
+    assert [one.state for one in known] == [State.ABORTED, State.DEGRADED, State.HEALTHY, State.ABORTING]
+    assert [one.state for one in shown] == [State.UNKNOWN, State.UNKNOWN, State.HEALTHY, State.ABORTING]
+    assert [one.has_ended for one in shown] == [True, False, False, True]
+    assert {one.message for one in shown[:2]} == {"cannot list manifestworks"}

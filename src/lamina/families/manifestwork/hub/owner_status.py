@@ -17,6 +17,7 @@ from lamina.families.manifestwork.hub.states import (
     OWNER_STATES,
     TARGET_STATES,
     ReportedCluster,
+    depends_on_works,
     message,
     reported,
 )
@@ -54,8 +55,7 @@ def owner_status(view: View) -> OwnerStatus:
         wanted=wanted.number,
         stable=last.number if last is not None else 0,
         has_ended=rule.ends,
-        # An abort is complete once the works say so.
-        by_targets=rule.state is State.ABORTED,
+        by_targets=depends_on_works(facts),
     )
 
 

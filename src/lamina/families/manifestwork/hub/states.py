@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.core.model.finalizers import waiting
-from lamina.core.model.state import State, StateRule
+from lamina.core.model.state import State, StateRule, decide
 from lamina.families.manifestwork.hub.phase import (
     ABORTED,
     APPLIED,
@@ -186,6 +187,16 @@ def reported(obj: Obj, *, is_aborted: bool, has_degraded: bool, is_back: bool) -
         is_aborted=is_aborted,
         has_degraded=has_degraded,
         is_back=is_back,
+    )
+
+
+def depends_on_works(one: Reported) -> bool:
+    """Say whether the state is decided by the works, and not by what the replica set reports alone."""
+    return any(
+        decide(OWNER_STATES, replace(one, has_degraded=has_degraded, is_back=is_back))
+        is not decide(OWNER_STATES, one)
+        for has_degraded in (True, False)
+        for is_back in (True, False)
     )
 
 
