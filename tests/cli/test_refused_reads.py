@@ -16,8 +16,10 @@ from msgspec.structs import replace
 from lamina.client.client import Client
 from lamina.client.kubeconfig.read import read_kubeconfig
 from lamina.client.transport.http import HttpTransport
+from lamina.core.model.controller import Watch, no_keys, only
 from lamina.core.model.queries import Answer, Follow, Listed, Refused
 from lamina.errors import Forbidden
+from lamina.objects import meta
 from lamina.runtime.controller.snapshot import Snapshot
 from lamina.testing.waiting import eventually_sync
 from tests.cli.conftest import Lamina
@@ -300,6 +302,9 @@ async def answers(lamina: Lamina) -> dict[str, Answer | str]:
                 found[name] = (await snapshot.ask([follow]))[follow]
             except Forbidden as error:
                 found[name] = str(error)
+        watch = Watch(selects=only("", "ConfigMap"), enqueue=no_keys)
+        cached = (await snapshot.world([watch])).every(kind.group_kind)
+        found["cached"] = Listed(tuple(one for one in cached if meta.name(one) == "far"))
     finally:
         await client.close()
     return found
@@ -318,5 +323,51 @@ def test_a_query_about_all_namespaces_is_not_answered_from_one(lamina: Lamina) -
 
     for answer in (*whole.values(), narrowed["there"]):
         assert isinstance(answer, Listed) and len(answer.objects) == 1
+    assert narrowed["cached"] == Listed(())
     assert isinstance(narrowed["refusable"], Refused)
     assert "cannot list configmaps in all namespaces" in str(narrowed["anywhere"])
+
+
+GRAPHS = "/apis/kro.run/v1alpha1/resourcegraphdefinitions"
+NOTES = "/apis/kro.run/v1alpha1/namespaces/default/notes"
+GRAPH: dict[str, Any] = {
+    "apiVersion": "kro.run/v1alpha1",
+    "kind": "ResourceGraphDefinition",
+    "metadata": {"name": "note"},
+    "spec": {
+        "schema": {"apiVersion": "v1alpha1", "kind": "Note", "spec": {"text": "string"}},
+        "resources": [
+            {
+                "id": "config",
+                "template": {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": "${schema.metadata.name}"},
+                    "data": {"text": "${schema.spec.text}"},
+                },
+            }
+        ],
+    },
+}
+NOTE: dict[str, Any] = {"apiVersion": "kro.run/v1alpha1", "kind": "Note", "metadata": {"name": "note-1"}}
+
+
+@pytest.fixture(scope="module")
+def graph(lamina: Lamina) -> Lamina:
+    """The same control plane, with a graph and an instance of it."""
+    server = api(lamina)
+    assert server.post(GRAPHS, GRAPH).code == 201
+    eventually_sync(lambda: server.get(NOTES).code == 200)
+    assert server.post(NOTES, {**NOTE, "spec": {"text": "a"}}).code == 201
+    for target in ("note/note-1", "rgd/note"):
+        eventually_sync(partial(state, lamina, target), "Healthy".__eq__)
+    return lamina
+
+
+def test_a_watch_counts_no_instances_that_may_not_be_listed(graph: Lamina) -> None:
+    with refusing(graph, verbs="list,watch", resources="notes"):
+        watched = run_here(graph, "watch", "rgd/note", "--until", "healthy").stdout
+    known = run_here(graph, "watch", "rgd/note", "--until", "healthy").stdout
+
+    assert watched.splitlines()[-1].split()[2:6] == ["1", "?", "?", "Healthy"]
+    assert known.splitlines()[-1].split()[2:6] == ["1", "1/1", "1/1", "Healthy"]
