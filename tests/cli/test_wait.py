@@ -271,6 +271,19 @@ async def test_a_wait_ends_where_the_owner_is_deleted_before_it_was_observed(lam
         await client.close()
 
 
+def test_a_wait_needs_no_right_to_get_the_owner(lamina: Lamina) -> None:
+    given_owner(lamina, "mwrs", "unread", *LATE)
+    lamina("chaos", "refuse", "403", "--verbs", "get", "--resources", PLURALS["mwrs"])
+    try:
+        waited = lamina("status", "mwrs/unread", "--wait", "--timeout", "3s", code=124)
+        watched = lamina("watch", "mwrs/unread", "--until", "healthy", "--timeout", "3s", code=124)
+    finally:
+        lamina("chaos", "stop")
+
+    for one in (waited, watched):
+        assert "timed out after 3s: manifestworkreplicaset default/unread is Degraded" in one.stderr
+
+
 def test_status_without_an_owner_lists_the_servers_and_refuses_what_is_about_one(lamina: Lamina) -> None:
     assert "process" in lamina("status").stdout
     assert "name it: `lamina status KIND/NAME`" in lamina("status", "--wait", code=1).stderr

@@ -9,7 +9,7 @@ import click
 
 from lamina.cli.commands.get import as_json
 from lamina.cli.options.cluster_flags import parse_object, with_client
-from lamina.cli.output.rollout_status import exists, owner_status_of
+from lamina.cli.output.rollout_status import is_gone, owner_status_of
 from lamina.cli.owner_watch import report_owners
 from lamina.cli.rollout_wait import TIMED_OUT, at_most, check_ended, sentence, timeout_seconds
 from lamina.client.client import Client
@@ -68,7 +68,7 @@ async def wait_until_healthy(
 
     async def synced() -> None:
         # What was deleted before the caches were filled is reported by none of them.
-        if not await exists(client, owner):
+        if await is_gone(client, owner):
             report(family, owner, None)
 
     async with at_most(seconds, lambda: sentence(seen[-1])):

@@ -18,6 +18,7 @@ from lamina.cli.commands.get import COLUMNS, as_json, row
 from lamina.cli.options.cluster_flags import find_kind, load_access, output_options, split_target, with_client
 from lamina.cli.output.rollout_status import (
     exists,
+    is_gone,
     not_readable,
     owner_status_of,
     owner_statuses,
@@ -131,7 +132,7 @@ class _Watching:
 
     async def _check_exists(self, client: Client) -> None:
         """Notice an owner that was deleted before the caches were filled: none of them reports it."""
-        if self._owner is not None and not self._done.is_set() and not await exists(client, self._owner):
+        if self._owner is not None and not self._done.is_set() and await is_gone(client, self._owner):
             self._report_deleted(self._owner)
 
     async def _check_rights(self, client: Client) -> None:

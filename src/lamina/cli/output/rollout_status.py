@@ -142,6 +142,14 @@ async def exists(client: Client, ref: Ref) -> bool:
     return True
 
 
+async def is_gone(client: Client, ref: Ref) -> bool:
+    """Say whether an object is known not to exist; a read that fails says nothing about it."""
+    try:
+        return not await exists(client, ref)
+    except LaminaError:
+        return False
+
+
 async def readable_owner_status_of(client: Client, ref: Ref) -> tuple[Family, Lister, OwnerStatus]:
     """Return the same, or raise an error if the revisions of the owner may not be read."""
     family, world, owner_status = await owner_status_of(client, ref)
