@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import click
@@ -265,23 +265,37 @@ async def _simulate_in_thread(
     hooks: tuple[Path, ...], run: Callable[[Outside], Result], fetch: Fetch | None = None
 ) -> Result:
     """Run a simulation in a thread; this loop calls the hooks and lists the objects."""
-    loop, files = asyncio.get_running_loop(), Hooks(hooks, log)
+    loop, files, interrupted = asyncio.get_running_loop(), Hooks(hooks, log), Event()
     await files.start()
     calls = HookClient(local=files.find if hooks else lambda url: None)
 
     def call(question: Call) -> Answer:
-        return _run_in_loop(loop, lambda: calls.call(question))
+        return _run_in_loop(loop, lambda: calls.call(question), interrupted)
 
     try:
         return await _run_in_thread(lambda: run(Outside(call, files.manifests, fetch)))
+    except asyncio.CancelledError:
+        # The thread may ask for one more call while this loop ends: a task that is created then is never run.
+        interrupted.set()
+        raise
     finally:
         await files.close()
         await calls.close()
 
 
-def _run_in_loop(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine in the loop of another thread, and wait for it; a loop that has ended does not create it."""
+def _run_in_loop(
+    loop: asyncio.AbstractEventLoop,
+    start: Callable[[], Coroutine[Any, Any, Result]],
+    interrupted: Event | None = None,
+) -> Result:
+    """Run a coroutine in the loop of another thread, and wait for it; a loop that ends or has ended does not create it."""
     done: Future[Result] = Future()
+
+    def begin() -> None:
+        if interrupted is not None and interrupted.is_set():
+            done.cancel()
+        else:
+            loop.create_task(start()).add_done_callback(finish)
 
     def finish(task: asyncio.Task[Result]) -> None:
         if task.cancelled():
@@ -291,7 +305,7 @@ def _run_in_loop(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[
         else:
             done.set_result(task.result())
 
-    loop.call_soon_threadsafe(lambda: loop.create_task(start()).add_done_callback(finish))
+    loop.call_soon_threadsafe(begin)
     return done.result()
 
 
